@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front for Meson: the targets that README and HACKING name.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+MESON_FLAGS ?=
+
+.PHONY: all format deps demo test test-fast check install clean
+
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) weft
+
+$(BUILD)/build.ninja:
+	@command -v meson >/dev/null || { echo "meson is missing: run 'make deps' as root first" >&2; exit 1; }
+	@meson setup --buildtype=release --prefix=$(PREFIX) $(MESON_FLAGS) $(BUILD) >/dev/null || { meson setup --buildtype=release --prefix=$(PREFIX) $(MESON_FLAGS) $(BUILD); exit 1; }
+
+# Debian packages that building, the demo and the tests need. As root.
+deps:
+	@tools/deps
+
+demo: 
+	@tools/deps
+	@$(MAKE) --no-print-directory all
+	@/usr/bin/python3 tools/demo $(BUILD)/weft
+
+test:
+	@tools/deps
+	@/usr/bin/python3 tools/run-tests
+
+# Unit and simulator tests of the plain build only.
+test-fast:
+	@/usr/bin/python3 tools/run-tests --fast
+
+# Lays out every C file as .clang-format says.
+format:
+	@find src include bench test fuzz -name "*.[ch]" | xargs clang-format -i
+
+check:
+	@tools/check
+
+install: all
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf build build-*

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The only place where compiler extensions are spelled. */
+#ifndef WEFT_BASE_COMPILER_H
+#define WEFT_BASE_COMPILER_H
+
+#define WEFT_MUST_CHECK __attribute__((warn_unused_result))
+#define WEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define WEFT_ALIGNED(n) __attribute__((aligned(n)))
+#define WEFT_PACKED __attribute__((packed))
+#define WEFT_NORETURN __attribute__((noreturn))
+#define WEFT_NOINLINE __attribute__((noinline))
+#define WEFT_COLD __attribute__((cold))
+#define WEFT_UNUSED __attribute__((unused))
+#define WEFT_TARGET(isa) __attribute__((target(isa)))
+#define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define WEFT_PREFETCH(p) __builtin_prefetch(p)
+#define WEFT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define WEFT_CONTAINER_OF(ptr, type, member)                                                       \
+	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batch sealing and opening of packets under one key.
+ *
+ * A struct aead is one thread's engine with its backend's contexts: never shared between
+ * threads. A struct aead_key may be used by many engines at once, read-only. Nonces are 32
+ * zero bits and the 64-bit counter little-endian, as WireGuard has them; no additional data. */
+#ifndef WEFT_CRYPTO_AEAD_H
+#define WEFT_CRYPTO_AEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define AEAD_KEY_LEN 32
+#define AEAD_TAG_LEN 16
+
+enum aead_backend {
+	AEAD_BACKEND_AUTO, /* ipsec-mb when built in and the CPU suits it, else libcrypto */
+	AEAD_BACKEND_LIBCRYPTO,
+	AEAD_BACKEND_IPSEC_MB,
+};
+
+/* Wiped by aead_key_fini(). */
+struct aead_key {
+	uint8_t bytes[AEAD_KEY_LEN];
+};
+
+/* One packet, transformed in place. */
+struct aead_op {
+	uint8_t *data;    /* len bytes of text; AEAD_TAG_LEN bytes of tag follow directly */
+	uint32_t len;     /* 0..65535, without the tag */
+	bool ok;          /* set by aead_open() */
+	uint64_t counter; /* nonce */
+};
+
+struct aead;
+
+/* WEFT_ENOTSUP when the backend is not built in or the CPU lacks what it needs. */
+WEFT_MUST_CHECK enum weft_err aead_new(enum aead_backend backend, struct aead **out);
+void aead_free(struct aead *a);
+/* "libcrypto" or "ipsec-mb". */
+const char *aead_backend_name(const struct aead *a);
+
+void aead_key_init(struct aead_key *k, const uint8_t bytes[AEAD_KEY_LEN]);
+void aead_key_fini(struct aead_key *k);
+
+/* Encrypts every op in place and writes its tag. Cannot fail. */
+void aead_seal(struct aead *a, const struct aead_key *k, struct aead_op *ops, size_t n);
+/* Decrypts every op in place; ok tells whether its tag was right. The text of a packet whose
+ * tag was wrong is unspecified and must not be used. Returns how many were right. */
+size_t aead_open(struct aead *a, const struct aead_key *k, struct aead_op *ops, size_t n);
+
+#endif

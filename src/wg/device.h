@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The WireGuard engine of one interface, without I/O, clock, locks or randomness of its own.
+ *
+ * Concurrency is the owner's: calls marked [excl] need the device alone; calls marked [shared]
+ * may run in several threads at once as long as no [excl] call runs (the node holds one
+ * reader-writer lock, taken once a batch). What [shared] calls write is atomic or, for the
+ * replay window, under a spin flag taken once a batch. What they notice and may not do is
+ * left in a struct wg_note, which the caller brings back in an [excl] call,
+ * wg_device_settle().
+ *
+ * Time comes in with every call. Datagrams that the engine wants sent and news for the owner
+ * go out through struct wg_out. */
+#ifndef WEFT_WG_DEVICE_H
+#define WEFT_WG_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/entropy.h"
+#include "base/err.h"
+#include "base/mono.h"
+#include "crypto/aead.h"
+#include "pkt/drop.h"
+
+#define WG_PEERS_MAX (1u << 20)
+#define WG_KEY_LEN 32
+#define WG_MSG_MAX 148 /* the longest message that the engine itself makes: an initiation */
+#define WG_HEADER_LEN 16
+#define WG_OVERHEAD 32 /* header and tag of a data message */
+
+struct wg_device;
+struct wg_peer;
+struct wg_session;
+
+struct wg_time {
+	struct mono mono; /* CLOCK_BOOTTIME: key ages and timers */
+	int64_t wall_ns;  /* CLOCK_REALTIME since 1970: TAI64N of initiations only */
+};
+
+struct wg_msg {
+	struct endpoint to;
+	uint16_t len;
+	uint8_t bytes[WG_MSG_MAX];
+};
+
+enum wg_event_kind {
+	WG_EVENT_SESSION,   /* peer can send now: take its staged packets */
+	WG_EVENT_ENDPOINT,  /* peer roamed; its endpoint is the new one */
+	WG_EVENT_GAVE_UP,   /* no answer for REKEY_ATTEMPT_TIME; value = packets dropped */
+	WG_EVENT_STAMP,     /* value = TAI64N seconds to persist before the messages are sent */
+	WG_EVENT_STALE,     /* peer sent an initiation with an old timestamp */
+	WG_EVENT_HANDSHAKE, /* an initiation is going out; value = attempt, from 1 */
+};
+
+struct wg_event {
+	enum wg_event_kind kind;
+	struct wg_peer *peer; /* valid until the device is next changed */
+	uint64_t value;
+};
+
+/* Filled by [excl] calls, emptied by the caller. When msgs or events are full the engine stops
+ * early and has more to do: wg_device_tick() is due again at once. */
+struct wg_out {
+	struct wg_msg *msgs;
+	size_t msgs_cap, msgs_n;
+	struct wg_event *events;
+	size_t events_cap, events_n;
+	struct drop_counts *drops; /* counted here */
+};
+
+/* What a [shared] call noticed. Bits of needs. */
+#define WG_NEED_HANDSHAKE 1u /* no usable session, or its time has come */
+#define WG_NEED_CONFIRM 2u   /* first data on a responder's new session */
+#define WG_NEED_ENDPOINT 4u  /* authenticated data came from another endpoint */
+#define WG_NEED_TIMER 8u     /* a timer must be armed earlier than it is */
+
+struct wg_note {
+	struct wg_peer *peer;       /* a reference, released by wg_device_settle() */
+	struct wg_session *session; /* a reference or NULL, likewise */
+	uint32_t needs;
+	struct endpoint from; /* with WG_NEED_ENDPOINT */
+};
+
+struct wg_device_config {
+	struct entropy entropy;
+	uint64_t stamp_s;    /* TAI64N seconds persisted last time; 0 = none */
+	size_t staged_bytes; /* ceiling of staged packets of the whole device; 0 = 1 MiB */
+};
+
+/* --- life and configuration: all [excl] --- */
+WEFT_MUST_CHECK enum weft_err wg_device_new(
+	const struct wg_device_config *c, struct wg_device **out);
+void wg_device_free(struct wg_device *d);
+
+/* NULL clears the key. Existing sessions end; handshakes start anew. A peer whose key is our
+ * own public key is removed. */
+void wg_device_set_private_key(struct wg_device *d, const uint8_t key[WG_KEY_LEN]);
+/* Both return false when none is set. */
+bool wg_device_public_key(const struct wg_device *d, uint8_t out[WG_KEY_LEN]);
+bool wg_device_private_key(const struct wg_device *d, uint8_t out[WG_KEY_LEN]);
+
+/* WEFT_EEXIST, WEFT_ENOMEM above WG_PEERS_MAX, WEFT_EINVAL for our own key. */
+WEFT_MUST_CHECK enum weft_err wg_peer_add(
+	struct wg_device *d, const uint8_t key[WG_KEY_LEN], struct wg_peer **out);
+void wg_peer_remove(struct wg_device *d, struct wg_peer *p);
+struct wg_peer *wg_peer_find(const struct wg_device *d, const uint8_t key[WG_KEY_LEN]);
+/* Walks all peers in order of addition: NULL starts, NULL ends. */
+struct wg_peer *wg_peer_next(const struct wg_device *d, struct wg_peer *p);
+size_t wg_device_peer_count(const struct wg_device *d);
+void wg_peer_set_psk(struct wg_peer *p, const uint8_t psk[WG_KEY_LEN]); /* zeros = none */
+void wg_peer_set_endpoint(struct wg_peer *p, const struct endpoint *e);
+/* seconds 0 = off. Sends at once when it was off before and the peer has an endpoint. */
+void wg_peer_set_keepalive(struct wg_device *d, struct wg_peer *p, uint16_t seconds,
+	struct wg_time now, struct wg_out *out);
+/* Moves the prefix here when another peer has it. */
+WEFT_MUST_CHECK enum weft_err wg_peer_allow(
+	struct wg_device *d, struct wg_peer *p, const struct ip_prefix *prefix);
+bool wg_peer_disallow(struct wg_device *d, struct wg_peer *p, const struct ip_prefix *prefix);
+void wg_peer_disallow_all(struct wg_device *d, struct wg_peer *p);
+/* Walks a peer's prefixes: *cursor = NULL starts; false ends. */
+bool wg_peer_allowed_next(const struct wg_peer *p, void **cursor, struct ip_prefix *out);
+/* Local interface went up: persistent keepalives start. Down: they stop, sessions stay. */
+void wg_device_set_up(struct wg_device *d, bool is_up, struct wg_time now, struct wg_out *out);
+
+/* A copy of what show and status need. */
+struct wg_peer_info {
+	uint8_t public_key[WG_KEY_LEN];
+	bool has_psk;
+	struct endpoint endpoint;
+	uint16_t keepalive_s;
+	int64_t last_handshake_wall_ns; /* 0 = never */
+	uint64_t rx_bytes, tx_bytes;    /* of datagrams, as the kernel implementation counts */
+	uint64_t rx_packets, tx_packets;
+	uint64_t stale_initiations, rejected_moves, handshakes, handshake_tries;
+	uint32_t staged_packets, staged_bytes;
+	bool has_session;
+	struct mono session_born; /* valid with has_session */
+};
+void wg_peer_info(const struct wg_peer *p, struct wg_peer_info *out); /* [shared] */
+void wg_peer_psk(const struct wg_peer *p, uint8_t out[WG_KEY_LEN]);   /* [shared] */
+
+/* --- running: [excl] --- */
+/* An arrived message of type 1, 2 or 3. Drops are counted in out->drops. */
+void wg_device_handle(struct wg_device *d, struct wg_time now, const uint8_t *data, size_t len,
+	const struct endpoint *from, struct wg_out *out);
+/* Runs what is due. */
+void wg_device_tick(struct wg_device *d, struct wg_time now, struct wg_out *out);
+/* When wg_device_tick() is due next; MONO_NEVER when nothing is armed. */
+struct mono wg_device_deadline(const struct wg_device *d);
+/* Does what [shared] calls asked for, and releases the notes' references. */
+void wg_device_settle(struct wg_device *d, struct wg_time now, struct wg_note *notes, size_t n,
+	struct wg_out *out);
+/* Keeps a copy of a finished IP packet until the peer has a session. Bounded per peer (128
+ * packets, 64 KiB... see peer.h) and per device; the oldest goes first and is counted. */
+void wg_peer_stage(struct wg_device *d, struct wg_peer *p, const uint8_t *packet, size_t len,
+	struct wg_out *out);
+/* Copies the oldest staged packet out; false when none is left. cap >= 65,535. */
+bool wg_peer_unstage(
+	struct wg_device *d, struct wg_peer *p, uint8_t *packet, size_t cap, size_t *len);
+
+/* --- data path: [shared] --- */
+/* The peer whose AllowedIPs has the longest match; NULL for none. */
+struct wg_peer *wg_device_route(const struct wg_device *d, const struct ip_addr *dst);
+/* Same from raw network-order bytes: family 4 or 6. The fast form. */
+struct wg_peer *wg_device_route_raw(
+	const struct wg_device *d, enum ip_family family, const uint8_t *dst);
+
+/* Takes n counters of the peer's current session. NULL: no session may send, stage and settle
+ * note->needs (WG_NEED_HANDSHAKE is then set). bytes = length of the datagrams, for statistics.
+ * note may be filled with needs in either case; then it holds references. A run of 0 data
+ * bytes (keepalives) counts as no data. */
+struct wg_session *wg_peer_begin_send(struct wg_device *d, struct wg_peer *p, struct mono now,
+	uint32_t n, uint64_t bytes, uint64_t *first_counter, struct wg_note *note);
+/* Session by the receiver index of a data message; NULL: counted by the caller. */
+struct wg_session *wg_device_session(const struct wg_device *d, uint32_t index);
+/* A session past its time opens nothing: DROP_RX_EXPIRED. */
+bool wg_session_can_open(const struct wg_session *s, struct mono now);
+struct wg_peer *wg_session_peer(const struct wg_session *s);
+const struct aead_key *wg_session_send_key(const struct wg_session *s);
+const struct aead_key *wg_session_recv_key(const struct wg_session *s);
+uint32_t wg_session_remote_index(const struct wg_session *s);
+/* After opening: ops[i].ok and not seen before stays ok, else ok = false. Counts replays and
+ * what is too old in *replays. Moves the window. bytes and packets for statistics: those that
+ * stayed ok. from: endpoint of the batch. data_bytes = 0: keepalives only. note may be filled
+ * as above. */
+void wg_session_accept(struct wg_device *d, struct wg_session *s, struct mono now,
+	struct aead_op *ops, size_t n, const struct endpoint *from, uint64_t *replays,
+	struct wg_note *note);
+/* The endpoint as it is now, by value. */
+struct endpoint wg_peer_endpoint(const struct wg_peer *p);
+/* Does the longest match for src belong to p? */
+bool wg_peer_may_source(const struct wg_device *d, const struct wg_peer *p, enum ip_family family,
+	const uint8_t *src);
+/* The pinned source address did not work. */
+void wg_peer_clear_src(struct wg_device *d, struct wg_peer *p); /* [excl] */
+/* Sessions and peers live while referenced, also after their removal. Any thread. */
+void wg_session_get(struct wg_session *s);
+void wg_session_put(struct wg_session *s);
+void wg_peer_get(struct wg_peer *p);
+void wg_peer_put(struct wg_peer *p);
+/* A place for the owner's own data of a peer (the node's name for it). */
+void wg_peer_set_user(struct wg_peer *p, void *user);
+void *wg_peer_user(const struct wg_peer *p);
+bool wg_peer_is_removed(const struct wg_peer *p);
+
+#endif
