@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One running device: engine, workers, interface and sockets joined.
+ *
+ * Threads: the owner's control thread calls everything here; workers run on threads of the
+ * node. The engine is reached between node_lock() and node_unlock() (alone) or between
+ * node_lock_shared() and node_unlock_shared() (together with the workers). The lock is held
+ * for short: an enumeration of many peers lets it go every few hundred. */
+#ifndef WEFT_NODE_NODE_H
+#define WEFT_NODE_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "crypto/aead.h"
+#include "link/link.h"
+#include "port/port.h"
+#include "wg/device.h"
+
+#define NODE_NAME_MAX 16 /* IFNAMSIZ, with the final NUL */
+#define NODE_WORKERS_MAX 16
+#define NODE_MTU_DEFAULT 1420
+
+struct node;
+
+struct node_config {
+	const char *name; /* of the interface */
+	const struct log *log;
+	unsigned workers; /* 1..NODE_WORKERS_MAX; 0 = auto */
+	enum aead_backend aead;
+	bool has_offload;      /* false: no vnet offloads on the interface */
+	uint16_t mtu;          /* 0 = NODE_MTU_DEFAULT */
+	const char *state_dir; /* for the last timestamp sent; NULL = not persisted */
+};
+
+/* Creates the interface and the sockets, starts the workers. The interface is down and has no
+ * key, as `wg set` expects of a fresh device. On failure says why in the log.
+ * WEFT_EPERM: no CAP_NET_ADMIN; WEFT_ENOENT: no /dev/net/tun; WEFT_EEXIST: name taken. */
+WEFT_MUST_CHECK enum weft_err node_new(const struct node_config *c, struct node **out);
+/* Stops the workers and removes the interface. */
+void node_free(struct node *n);
+
+/* Becomes readable when the node ended by itself (interface deleted): then node_is_gone(). */
+int node_event_fd(const struct node *n);
+bool node_is_gone(const struct node *n);
+
+/* [excl] access to the engine. What engine calls put into the returned vector is sent by
+ * node_unlock(). */
+struct wg_device *node_lock(struct node *n, struct wg_out **out);
+void node_unlock(struct node *n);
+/* [shared] access. */
+const struct wg_device *node_lock_shared(struct node *n);
+void node_unlock_shared(struct node *n);
+/* The time to pass to engine calls. */
+struct wg_time node_time(void);
+
+/* port 0 = any free one. On failure the old sockets stay: WEFT_EADDRINUSE and others. Not
+ * under the lock. */
+WEFT_MUST_CHECK enum weft_err node_set_listen_port(struct node *n, uint16_t port);
+/* mark 0 = none. Applies to the open sockets at once and to later ones. Not under the lock. */
+WEFT_MUST_CHECK enum weft_err node_set_fwmark(struct node *n, uint32_t mark);
+
+/* What show and status need of the device. */
+struct node_facts {
+	char name[NODE_NAME_MAX]; /* as it is now: a rename is followed */
+	uint32_t ifindex;
+	uint16_t mtu;
+	bool is_up;
+	uint16_t listen_port;
+	uint32_t fwmark;
+	unsigned workers;
+	const char *aead;      /* backend's name */
+	bool has_tso, has_uso; /* offloads active on the interface */
+	bool has_udp_gso, has_udp_gro;
+	int64_t uptime_ns;
+};
+void node_facts(struct node *n, struct node_facts *out);
+
+/* Sums over the workers; drops hold every reason. */
+struct node_stats {
+	struct link_stats link;   /* .drops unused here */
+	struct port_stats port;   /* .drops unused here */
+	struct drop_counts drops; /* of engine, link, port and workers together */
+	uint64_t handshakes_rx, keepalives_rx;
+};
+void node_stats(struct node *n, struct node_stats *out);
+
+#endif
