@@ -5,7 +5,9 @@ BUILD ?= build
 PREFIX ?= /usr/local
 MESON_FLAGS ?=
 
-.PHONY: all format deps demo test test-fast check install clean
+FUZZ_SECONDS ?= 20
+
+.PHONY: all format deps demo test test-fast fuzz check install clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) weft
@@ -30,6 +32,10 @@ test:
 # Unit and simulator tests of the plain build only.
 test-fast:
 	@/usr/bin/python3 tools/run-tests --fast
+
+# Each libFuzzer target for FUZZ_SECONDS on top of its corpus.
+fuzz:
+	@tools/fuzz $(FUZZ_SECONDS)
 
 # Lays out every C file as .clang-format says.
 format:
