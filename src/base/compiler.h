@@ -15,6 +15,9 @@
 #define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_PREFETCH(p) __builtin_prefetch(p)
+/* Index of the highest and of the lowest bit set; x != 0. */
+#define WEFT_TOP_BIT64(x) (63u - (unsigned)__builtin_clzll(x))
+#define WEFT_LOW_BIT64(x) ((unsigned)__builtin_ctzll(x))
 #define WEFT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define WEFT_CONTAINER_OF(ptr, type, member)                                                       \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
