@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft itself as tests, demo and benches drive it: through its command line only."""
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from .ns import CommandFailed, Namespace
+from .wg import Conf, Dump, dump
+from .wait import wait_for
+
+TOP = Path(__file__).resolve().parent.parent.parent
+
+
+def binary() -> str:
+    """The program under test: WEFT_BINARY or build/weft."""
+    path = Path(os.environ.get("WEFT_BINARY", TOP / "build" / "weft")).resolve()
+    if not os.access(path, os.X_OK):
+        raise FileNotFoundError(f"{path} is not built: run make")
+    return str(path)
+
+
+class Node:
+    """A device brought up by `weft up FILE` in a namespace; the file's name gives the interface's."""
+
+    def __init__(self, ns: Namespace, name: str, conf: Conf, options: list[str] | None = None, weft: str | None = None):
+        self.ns, self.name, self.conf, self.options = ns, name, conf, options or []
+        self.weft = weft or binary()
+        folder = ns.lab.dir / ns.name
+        folder.mkdir(exist_ok=True)
+        self.file = folder / f"{name}.conf"
+        self.write(conf)
+        self.up()
+
+    def write(self, conf: Conf) -> None:
+        self.conf = conf
+        self.file.touch(mode=0o600)
+        self.file.write_text(conf.quick_text())
+
+    def up(self) -> None:
+        before = set(self.ns.processes("weft"))
+        self.ns.run(self.weft, "up", *self.options, str(self.file))
+        new = set(self.ns.processes("weft")) - before
+        if not new:
+            raise CommandFailed(f"{self.ns.name}: weft up {self.file.name} left no process")
+        self.pid = min(new)
+
+    def down(self) -> None:
+        self.ns.run(self.weft, "down", str(self.file))
+        wait_for(lambda: self.pid not in self.ns.processes("weft"), 5, "the daemon's end")
+
+    @property
+    def pids(self) -> list[int]:
+        return [self.pid]
+
+    def status(self) -> dict:
+        return json.loads(self.ns.out(self.weft, "status", "--json", self.name))
+
+    def dump(self) -> Dump:
+        return dump(self.ns, self.name)
+
+    def stop(self) -> None:
+        self.down()
