@@ -24,12 +24,13 @@ struct link_run {
 	bool src_cleared; /* out: the pinned local address was gone, sent without it */
 };
 
-/* A received buffer: one datagram, or a UDP_GRO run of equal ones. */
+/* A received buffer: one datagram, or a UDP_GRO run of equal ones. Empty datagrams are counted
+ * by the link (DROP_RX_SHORT) and not handed on. */
 struct link_rx {
 	uint8_t *data;
 	uint32_t len;
-	uint16_t seg; /* datagram length; the last may be shorter; 0 for an empty datagram */
-	uint8_t ecn;  /* of the outer header */
+	uint16_t seg;         /* datagram length, >= 1; the last may be shorter */
+	uint8_t ecn;          /* of the outer header */
 	struct endpoint from; /* with src = the local address it came to */
 };
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files. */
+#ifndef WEFT_OS_FILE_H
+#define WEFT_OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* Reads all of it into new memory, with a NUL behind that *len does not count; the caller
+ * frees. WEFT_EMSGSIZE when it is longer than max bytes. */
+WEFT_MUST_CHECK enum weft_err os_file_read(const char *path, size_t max, char **out, size_t *len);
+/* All or nothing: a temporary file in the same folder, synced, renamed over path. */
+WEFT_MUST_CHECK enum weft_err os_file_write(
+	const char *path, const void *data, size_t len, unsigned mode);
+/* Makes the folder and its parents; existing ones are left as they are. */
+WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
+bool os_file_exists(const char *path);
+WEFT_MUST_CHECK enum weft_err os_file_remove(const char *path);
+/* Calls each with the name of every entry of the folder, "." and ".." excepted. */
+WEFT_MUST_CHECK enum weft_err os_file_list(
+	const char *folder, void (*each)(void *ctx, const char *name), void *ctx);
+
+/* An exclusive lock that ends with the process. The file stays; its content is the holder's
+ * pid. WEFT_EEXIST when another process holds it. */
+WEFT_MUST_CHECK enum weft_err os_file_lock(const char *path, unsigned mode, int *fd);
+
+/* key: "net/ipv4/conf/all/src_valid_mark". */
+WEFT_MUST_CHECK enum weft_err os_sysctl_write(const char *key, const char *value);
+WEFT_MUST_CHECK enum weft_err os_sysctl_read(const char *key, char *out, size_t cap);
+
+#endif

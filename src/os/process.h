@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This process: going to the background, what it has used, how many processors it may use. */
+#ifndef WEFT_OS_PROCESS_H
+#define WEFT_OS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define OS_DAEMON_TEXT_MAX 512
+
+/* Between fork and report. */
+struct os_daemon {
+	bool is_child;
+	int report_fd;                 /* child: its end of the pipe */
+	int result;                    /* parent: what the child reported, 0..255 */
+	char text[OS_DAEMON_TEXT_MAX]; /* parent: the child's words, maybe empty */
+};
+
+/* Forks. The child returns at once, in a session of its own, with standard error still the
+ * caller's. The parent returns when the child has reported or died; a child that died first
+ * gives result 1 and a text that says how. */
+WEFT_MUST_CHECK enum weft_err os_daemon_fork(struct os_daemon *d);
+/* In the child, once: tells the parent, and on result 0 lets go of the terminal (standard
+ * files become /dev/null) and of the working folder. */
+void os_daemon_report(struct os_daemon *d, int result, const char *text);
+
+struct os_process_stats {
+	int64_t user_ns, system_ns;
+	uint64_t rss_bytes, rss_peak_bytes;
+};
+/* pid 0: this process. */
+WEFT_MUST_CHECK enum weft_err os_process_stats(int pid, struct os_process_stats *out);
+int os_process_id(void);
+/* Processors that this process may run on, at least 1. */
+unsigned os_process_cpus(void);
+
+#endif
