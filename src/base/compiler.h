@@ -18,6 +18,9 @@
 /* Index of the highest and of the lowest bit set; x != 0. */
 #define WEFT_TOP_BIT64(x) (63u - (unsigned)__builtin_clzll(x))
 #define WEFT_LOW_BIT64(x) ((unsigned)__builtin_ctzll(x))
+/* Does this processor, and the system on it, run that instruction set? One load and one test of
+ * what libgcc's start code found out. isa: a string literal. */
+#define WEFT_CPU_HAS(isa) __builtin_cpu_supports(isa)
 #define WEFT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define WEFT_CONTAINER_OF(ptr, type, member)                                                       \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))

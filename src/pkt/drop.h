@@ -16,6 +16,7 @@
 	X(RX_REPLAY, "counter seen before, or older than the window")                              \
 	X(RX_EXPIRED, "session is past REJECT_AFTER_TIME or REJECT_AFTER_MESSAGES")                \
 	X(RX_INNER, "inner packet is malformed")                                                   \
+	X(RX_ECN, "outer packet marked CE around an inner one that is not ECN-capable (RFC 6040)") \
 	X(RX_SOURCE, "inner source address is not in the peer's AllowedIPs")                       \
 	X(RX_EXT, "extension frame from a peer with which none is agreed")                         \
 	X(HS_MAC1, "handshake message with a wrong mac1")                                          \
