@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tunnels that are compared, each set up between the namespaces of a Pair.
+
+A contender is made, gives the far end's address and the numbers of its daemons, and is stopped.
+Each runs with the defaults that its own manual proposes, over IPv4, on a path MTU of 1500."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import Conf, GoDevice, Node, Pair, PeerConf, Process, binary, keys, wait_ping
+
+A4, B4 = "10.99.0.1", "10.99.0.2"
+
+
+@dataclass
+class Spec:
+    """What a word of --contenders names: `weft:aead=libcrypto:workers=2:binary=build/weft`."""
+
+    kind: str
+    options: dict[str, str] = field(default_factory=dict)
+    label: str = ""
+
+    @staticmethod
+    def parse(word: str) -> Spec:
+        kind, *pairs = word.split(":")
+        if kind not in KINDS:
+            raise ValueError(f"no contender {kind!r}; there are {', '.join(KINDS)}")
+        options = {}
+        for pair in pairs:
+            key, equals, value = pair.partition("=")
+            if kind != "weft" or not equals or key not in ("aead", "workers", "binary", "offload", "label"):
+                raise ValueError(f"{word!r}: {pair!r} is not an option; weft takes aead=, workers=, binary=, offload=off, label=")
+            options[key] = value
+        label = options.pop("label", word)
+        return Spec(kind, options, label)
+
+    def missing(self) -> str:
+        """Why it cannot run here; empty when it can."""
+        if self.kind == "weft":
+            path = self.options.get("binary") or ""
+            try:
+                path = path or binary()
+            except FileNotFoundError as e:
+                return str(e)
+            return "" if os.access(path, os.X_OK) else f"{path} is not a program"
+        absent = [p for p in KINDS[self.kind].programs if not shutil.which(p)]
+        return f"{', '.join(absent)} not installed" if absent else ""
+
+    def start(self, pair: Pair) -> Contender:
+        return KINDS[self.kind](pair, self.options)
+
+
+class Contender:
+    """The bare wire: no tunnel at all. The others derive from it."""
+
+    programs: tuple[str, ...] = ()
+
+    def __init__(self, pair: Pair, options: dict[str, str]):
+        self.pair, self.options = pair, options
+        self.processes: list[Process] = []
+        self.setup()
+        wait_ping(pair.a, self.address, 20)
+
+    @property
+    def address(self) -> str:
+        """The far end's, through the tunnel."""
+        return self.pair.b4
+
+    def setup(self) -> None:
+        pass
+
+    def pids(self) -> list[int]:
+        return [p.pid for p in self.processes]
+
+    def stop(self) -> None:
+        for p in self.processes:
+            p.stop()
+
+    def sides(self):
+        """(namespace, own inner address, far inner address, far outer address), A first."""
+        return ((self.pair.a, A4, B4, self.pair.b4), (self.pair.b, B4, A4, self.pair.a4))
+
+    def folder(self, ns) -> Path:
+        folder = ns.lab.dir / f"{type(self).__name__}-{ns.name}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+
+class Tunnel(Contender):
+    @property
+    def address(self) -> str:
+        return B4
+
+
+def confs(pair: Pair) -> tuple[Conf, Conf]:
+    """Two WireGuard configurations that name each other."""
+    a, b = keys(), keys()
+    return (Conf(a.private, [PeerConf(b.public, [B4 + "/32"], pair.b4 + ":51820")], 51820, [A4 + "/24"]),
+            Conf(b.private, [PeerConf(a.public, [A4 + "/32"], pair.a4 + ":51820")], 51820, [B4 + "/24"]))
+
+
+class Weft(Tunnel):
+    def setup(self) -> None:
+        argv = []
+        if "aead" in self.options:
+            argv += ["--aead", self.options["aead"]]
+        if "workers" in self.options:
+            argv += ["--workers", self.options["workers"]]
+        both = confs(self.pair)
+        if self.options.get("offload") == "off":
+            for conf in both:
+                conf.extra.append("Offload = off")
+        weft = self.options.get("binary")
+        self.nodes = [Node(ns, "weft0", conf, argv, str(Path(weft).resolve()) if weft else None)
+                      for ns, conf in zip((self.pair.a, self.pair.b), both)]
+
+    def pids(self) -> list[int]:
+        return [n.pid for n in self.nodes]
+
+    def stop(self) -> None:
+        for n in self.nodes:
+            n.stop()
+
+
+class WireguardGo(Tunnel):
+    programs = ("wireguard-go", "wg")
+
+    def setup(self) -> None:
+        self.devices = [GoDevice(ns, "wg0", conf) for ns, conf in zip((self.pair.a, self.pair.b), confs(self.pair))]
+        self.processes = [d.process for d in self.devices]
+
+
+class OpenVpn(Tunnel):
+    """TLS point to point with self-signed certificates named by their fingerprints; ChaCha20-Poly1305."""
+
+    programs = ("openvpn", "openssl")
+
+    def setup(self) -> None:
+        prints = []
+        for ns, *_ in self.sides():
+            folder = self.folder(ns)
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                            "-subj", f"/CN={ns.name}", "-keyout", folder / "key", "-out", folder / "cert"], check=True, capture_output=True)
+            out = subprocess.run(["openssl", "x509", "-in", folder / "cert", "-noout", "-fingerprint", "-sha256"], check=True,
+                                 capture_output=True, text=True).stdout
+            prints.append(out.partition("=")[2].strip())
+        for (ns, own, far, outer), role, far_print in zip(self.sides(), ("client", "server"), reversed(prints)):
+            argv = ["openvpn", "--dev", "tun9", "--dev-type", "tun", "--proto", "udp4", "--port", "1194", "--remote", outer, "--ifconfig", own, far,
+                    "--cert", folder_file(self, ns, "cert"), "--key", folder_file(self, ns, "key"), "--peer-fingerprint", far_print,
+                    "--data-ciphers", "CHACHA20-POLY1305", "--disable-dco", "--verb", "1", f"--tls-{role}"]
+            self.processes.append(ns.spawn(*argv, *(["--dh", "none"] if role == "server" else [])))
+
+
+def folder_file(c: Contender, ns, name: str) -> str:
+    return str(c.folder(ns) / name)
+
+
+class N2n(Tunnel):
+    programs = ("edge", "supernode")
+
+    def setup(self) -> None:
+        self.supernode = self.pair.a.spawn("supernode", "-l", "7777")
+        for ns, own, _far, _outer in self.sides():
+            self.processes.append(ns.spawn("edge", "-d", "n2n0", "-a", own, "-s", "255.255.255.0", "-c", "bench", "-k", "benchkey",
+                                           "-l", f"{self.pair.a4}:7777", "-u", "0", "-g", "0"))
+
+    def stop(self) -> None:
+        super().stop()
+        self.supernode.stop()
+
+
+class Tinc(Tunnel):
+    programs = ("tincd",)
+
+    def setup(self) -> None:
+        for ns, own, _far, outer in self.sides():
+            folder = self.folder(ns)
+            (folder / "hosts").mkdir(exist_ok=True)
+            other = "b" if ns is self.pair.a else "a"
+            me = "a" if ns is self.pair.a else "b"
+            (folder / "tinc.conf").write_text(f"Name = {me}\nInterface = tinc0\nAddressFamily = ipv4\nConnectTo = {other}\n")
+            address = self.pair.a4 if me == "a" else self.pair.b4
+            (folder / "hosts" / me).write_text(f"Address = {address}\nSubnet = {own}/32\n")
+            (folder / "tinc-up").write_text(f"#!/bin/sh\nip address add {own}/24 dev $INTERFACE\nip link set $INTERFACE mtu 1400 up\n")
+            (folder / "tinc-up").chmod(0o755)
+            ns.run("tincd", "-c", str(folder), "-K2048", input="\n\n", timeout=60)
+        for (ns, *_), (other, *_) in zip(self.sides(), reversed(self.sides())):
+            name = "a" if ns is self.pair.a else "b"
+            shutil.copy(self.folder(ns) / "hosts" / name, self.folder(other) / "hosts" / name)
+        for ns, *_ in self.sides():
+            self.processes.append(ns.spawn("tincd", "-c", str(self.folder(ns)), "-D", f"--pidfile={self.folder(ns)}/pid"))
+
+
+class Fastd(Tunnel):
+    programs = ("fastd",)
+
+    def setup(self) -> None:
+        made = []
+        for ns, *_ in self.sides():
+            secret = ns.out("fastd", "--machine-readable", "--generate-key")
+            conf = self.folder(ns) / "fastd.conf"
+            conf.write_text(f'secret "{secret}";\n')
+            made.append((secret, ns.out("fastd", "--machine-readable", "--show-key", "-c", str(conf))))
+        for (ns, own, _far, outer), (secret, _), (_, far_public) in zip(self.sides(), made, reversed(made)):
+            conf = self.folder(ns) / "fastd.conf"
+            conf.write_text(f'''mode tun; interface "fastd0"; method "salsa2012+umac"; mtu 1406; bind 0.0.0.0:10000; secret "{secret}";
+on up "ip address add {own}/24 dev fastd0; ip link set fastd0 up";
+peer "far" {{ key "{far_public}"; remote {outer}:10000; }}
+''')
+            self.processes.append(ns.spawn("fastd", "-c", str(conf)))
+
+
+KINDS: dict[str, type[Contender]] = {
+    "veth": Contender,
+    "weft": Weft,
+    "wireguard-go": WireguardGo,
+    "openvpn": OpenVpn,
+    "n2n": N2n,
+    "tinc": Tinc,
+    "fastd": Fastd,
+}
