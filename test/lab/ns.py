@@ -89,6 +89,12 @@ class Process:
         except subprocess.TimeoutExpired:
             raise CommandFailed(f"{shlex.join(self.argv)} still runs after {timeout:g} s\n{self.output[-3000:]}") from None
 
+    def ends_within(self, timeout: float) -> bool:
+        """Waits up to timeout seconds; has it ended?"""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(timeout)
+        return not self.is_running
+
     def stop(self, timeout: float = 5.0) -> int:
         """SIGTERM, then SIGKILL; returns the exit status."""
         self.signal(signal.SIGCONT)
@@ -126,15 +132,15 @@ class Namespace:
         return f"Namespace({self.name}: nsenter -t {self.pid} -n -m -p)"
 
     # --- commands ---
-    def _argv(self, argv: Sequence[str]) -> list[str]:
-        return ["nsenter", "-t", str(self.pid), "-n", "-m", "-p", f"--wd={os.getcwd()}", "--", *map(str, argv)]
+    def _argv(self, argv: Sequence[str], cwd: Path | None = None) -> list[str]:
+        return ["nsenter", "-t", str(self.pid), "-n", "-m", "-p", f"--wd={cwd or os.getcwd()}", "--", *map(str, argv)]
 
     def run(self, *argv: str, check: bool = True, timeout: float = 30.0, input: str | None = None,
-            env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+            env: dict[str, str] | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess:
         """Runs a command to its end. One string is split as a shell would. Output is text."""
         if len(argv) == 1:
             argv = tuple(shlex.split(argv[0]))
-        p = subprocess.Popen(self._argv(argv), stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL,
+        p = subprocess.Popen(self._argv(argv, cwd), stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
                              env=None if env is None else {**os.environ, **env})
         try:
@@ -315,7 +321,7 @@ class Lab:
                         "peer", "name", b_device, "mtu", str(mtu), "netns", str(b.pid)], check=True)
         for ns, device, addresses in ((a, a_device, a_addresses), (b, b_device, b_addresses)):
             lines = [f"address add {x} dev {device}" + (" nodad" if ":" in x else "") for x in addresses]
-            ns.run("ip", "-batch", "-", input="\n".join([*lines, f"link set {device} up", ""]))
+            ns.run("ip", "-batch", "-", input="\n".join([*lines, f"link set dev {device} up", ""]))
 
     def logs(self, tail: int = 3000) -> str:
         """The ends of all logs, for a failed test."""

@@ -18,10 +18,11 @@ GIB = float(1 << 30)
 
 @dataclass
 class Tcp:
-    """One iperf3 TCP run: what the receiving side got."""
+    """One iperf3 TCP run: what the receiving side had got when the sender said that it was done."""
 
     bytes: int
     seconds: float
+    sent_bytes: int = 0
     retransmits: int = 0
 
     @property
@@ -91,7 +92,7 @@ def tcp(ns: Namespace, address: str, seconds: float | None = None, *, size: int 
 
 def parse_tcp(answer: dict) -> Tcp:
     received, sent = answer["end"]["sum_received"], answer["end"]["sum_sent"]
-    return Tcp(received["bytes"], received["seconds"], sent.get("retransmits", 0))
+    return Tcp(received["bytes"], received["seconds"], sent["bytes"], sent.get("retransmits", 0))
 
 
 def udp(ns: Namespace, address: str, mbit: float, seconds: float, *, payload: int = 1200, reverse: bool = False,

@@ -141,7 +141,7 @@ class GoDevice:
         self.setconf(conf)
         for a in conf.addresses:
             ns.run("ip", "address", "add", a, "dev", name)
-        ns.run("ip", "link", "set", name, "mtu", str(conf.mtu or 1420), "up")
+        ns.run("ip", "link", "set", "dev", name, "mtu", str(conf.mtu or 1420), "up")
         for p in conf.peers:
             for prefix in p.allowed:
                 ns.run("ip", "route", "replace", prefix, "dev", name, check=False)
