@@ -3,6 +3,8 @@
 #ifndef WEFT_LINK_UDP_H
 #define WEFT_LINK_UDP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -22,6 +24,9 @@ WEFT_MUST_CHECK enum weft_err link_udp_new(struct os_udp *u, const struct os_udp
 /* Descriptors to wait on; returns how many (1 or 2). */
 size_t link_udp_fds(const struct link *l, int fds[2]);
 uint16_t link_udp_port(const struct link *l);
+/* What the kernel can do and was asked for. */
+bool link_udp_has_gso(const struct link *l);
+bool link_udp_has_gro(const struct link *l);
 WEFT_MUST_CHECK enum weft_err link_udp_set_mark(struct link *l, uint32_t mark);
 /* Counts what the kernel has dropped up to now in DROP_LINK_RX_OVERFLOW, also when no datagram
  * came since. For the owner, before it shows statistics. */

@@ -14,7 +14,7 @@
 
 #define OS_READABLE 1u
 #define OS_WRITABLE 2u
-#define OS_HANGUP 4u /* always reported: the other side, or the device, is gone */
+#define OS_HANGUP 4u /* always reported, with OS_READABLE: reading tells why */
 
 /* events: bits of OS_. Level-triggered: what is not read comes again. */
 typedef void os_ready(void *ctx, uint32_t events);

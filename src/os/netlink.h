@@ -76,6 +76,10 @@ WEFT_MUST_CHECK enum weft_err os_netlink_table_has_route(
 /* The route that a packet to dst with that mark would take; WEFT_EUNREACH for none. */
 WEFT_MUST_CHECK enum weft_err os_netlink_route_get(
 	struct os_netlink *n, const struct ip_addr *dst, uint32_t mark, struct os_route *out);
+/* The same for a packet that leaves from src; WEFT_EINVAL or WEFT_EUNREACH when src is not
+ * ours (any more). */
+WEFT_MUST_CHECK enum weft_err os_netlink_route_get_from(struct os_netlink *n,
+	const struct ip_addr *src, const struct ip_addr *dst, uint32_t mark, struct os_route *out);
 
 /* A policy rule, as far as wg-quick needs them. */
 struct os_rule {

@@ -15,7 +15,8 @@ enum os_netmon_kind {
 	OS_NETMON_LINK_DEL, /* gone from this namespace */
 	OS_NETMON_ADDR,
 	OS_NETMON_ADDR_DEL,
-	OS_NETMON_LOST, /* the kernel had more news than room: look anew */
+	OS_NETMON_ROUTE, /* some route came or went; no particulars */
+	OS_NETMON_LOST,  /* the kernel had more news than room: look anew */
 };
 
 struct os_netmon_event {

@@ -15,8 +15,8 @@
 
 struct os_ring;
 
-/* bytes: rounded up to a power of two. A record of up to half of it always fits in an empty
- * ring. */
+/* bytes: rounded up to a power of two. A record of up to half of it, less 16
+ * bytes, always fits in an empty ring. */
 WEFT_MUST_CHECK enum weft_err os_ring_new(size_t bytes, struct os_ring **out);
 void os_ring_free(struct os_ring *r);
 

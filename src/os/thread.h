@@ -27,6 +27,7 @@ WEFT_MUST_CHECK enum weft_err os_thread_start(struct os_thread *t, const char *n
 	size_t stack_bytes, void (*run)(void *arg), void *arg);
 /* Does nothing when it was not started, or is joined. */
 void os_thread_join(struct os_thread *t);
+void os_thread_yield(void);
 /* Runs the calling thread on that one processor. */
 WEFT_MUST_CHECK enum weft_err os_thread_pin(unsigned cpu);
 

@@ -47,7 +47,6 @@ WEFT_MUST_CHECK enum weft_err os_udp_dropped(int fd, uint32_t *out);
 struct os_udp_calls {
 	ssize_t (*sendmsg)(void *ctx, int fd, const struct msghdr *m, int flags);
 	int (*sendmmsg)(void *ctx, int fd, struct mmsghdr *m, unsigned n, int flags);
-	ssize_t (*recvmsg)(void *ctx, int fd, struct msghdr *m, int flags);
 	int (*recvmmsg)(void *ctx, int fd, struct mmsghdr *m, unsigned n, int flags);
 	/* Waits until fd takes more, at most so many milliseconds; true when it does. */
 	bool (*wait_writable)(void *ctx, int fd, int ms);

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/error.h"
+#include "os/fd.h"
+
+/* Reads to the end, growing the buffer: files in /proc tell no length. */
+static enum weft_err
+read_to_end(int fd, size_t max, char **out, size_t *len)
+{
+	size_t cap = 4096, used = 0;
+	char *buf = malloc(cap);
+	enum weft_err err = buf ? WEFT_OK : WEFT_ENOMEM;
+	while (!err) {
+		if (cap - used < 2) {
+			char *grown = realloc(buf, cap * 2);
+			if (!grown) {
+				err = WEFT_ENOMEM;
+				break;
+			}
+			buf = grown;
+			cap *= 2;
+		}
+		size_t n;
+		err = os_fd_read(fd, buf + used, cap - used - 1, &n);
+		if (!err) {
+			used += n;
+			err = used > max ? WEFT_EMSGSIZE : WEFT_OK;
+		}
+	}
+	if (err != WEFT_ECLOSED) {
+		free(buf);
+		return err;
+	}
+	buf[used] = 0;
+	*out = buf;
+	*len = used;
+	return WEFT_OK;
+}
+
+enum weft_err
+os_file_read(const char *path, size_t max, char **out, size_t *len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		return os_error(errno);
+	}
+	struct stat st;
+	enum weft_err err;
+	if (fstat(fd, &st)) {
+		err = os_error(errno);
+	} else if (S_ISDIR(st.st_mode)) {
+		err = WEFT_EINVAL;
+	} else {
+		err = read_to_end(fd, max, out, len);
+	}
+	os_fd_close(&fd);
+	return err;
+}
+
+/* The name must outlive a power cut too. */
+static void
+sync_folder_of(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) : 0;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(n ? n : 1), slash ? (n ? path : "/") : ".");
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)fsync(fd); /* some file systems cannot; the content is safe already */
+		os_fd_close(&fd);
+	}
+}
+
+enum weft_err
+os_file_write(const char *path, const void *data, size_t len, unsigned mode)
+{
+	char temp[PATH_MAX];
+	int n = snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+	if (n < 0 || (size_t)n >= sizeof(temp)) {
+		return WEFT_EMSGSIZE;
+	}
+	int fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 until fchmod() */
+	if (fd < 0) {
+		return os_error(errno);
+	}
+	enum weft_err err = os_fd_write_all(fd, data, len, MONO_NEVER);
+	if (err) {
+		goto undo_temp;
+	}
+	if (fchmod(fd, (mode_t)mode) || fsync(fd) || rename(temp, path)) {
+		err = os_error(errno);
+		goto undo_temp;
+	}
+	os_fd_close(&fd);
+	sync_folder_of(path);
+	return WEFT_OK;
+undo_temp:
+	os_fd_close(&fd);
+	(void)unlink(temp);
+	return err;
+}
+
+enum weft_err
+os_file_mkdir(const char *path, unsigned mode)
+{
+	char part[PATH_MAX];
+	size_t len = strlen(path);
+	if (len == 0 || len >= sizeof(part)) {
+		return WEFT_EINVAL;
+	}
+	memcpy(part, path, len + 1);
+	for (size_t i = 1; i <= len; i++) {
+		if (part[i] != '/' && part[i] != 0) {
+			continue;
+		}
+		part[i] = 0;
+		if (mkdir(part, (mode_t)mode) && errno != EEXIST) {
+			return os_error(errno);
+		}
+		part[i] = path[i];
+	}
+	struct stat st;
+	if (stat(path, &st)) {
+		return os_error(errno);
+	}
+	return S_ISDIR(st.st_mode) ? WEFT_OK : WEFT_EEXIST;
+}
+
+bool
+os_file_exists(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0;
+}
+
+enum weft_err
+os_file_remove(const char *path)
+{
+	if (unlink(path)) {
+		return os_error(errno);
+	}
+	return WEFT_OK;
+}
+
+enum weft_err
+os_file_list(const char *folder, void (*each)(void *ctx, const char *name), void *ctx)
+{
+	DIR *d = opendir(folder);
+	if (!d) {
+		return os_error(errno);
+	}
+	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+			each(ctx, e->d_name);
+		}
+	}
+	closedir(d);
+	return WEFT_OK;
+}
+
+enum weft_err
+os_file_lock(const char *path, unsigned mode, int *fd)
+{
+	int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
+	if (f < 0) {
+		return os_error(errno);
+	}
+	char pid[16];
+	int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	enum weft_err err = WEFT_OK;
+	if (flock(f, LOCK_EX | LOCK_NB)) {
+		err = errno == EWOULDBLOCK ? WEFT_EEXIST : os_error(errno);
+	} else if (ftruncate(f, 0) || pwrite(f, pid, (size_t)n, 0) != n) {
+		err = os_error(errno);
+	}
+	if (err) {
+		os_fd_close(&f);
+		return err;
+	}
+	*fd = f;
+	return WEFT_OK;
+}
+
+static enum weft_err
+sysctl_open(const char *key, int flags, int *fd)
+{
+	char path[256];
+	int n = snprintf(path, sizeof(path), "/proc/sys/%s", key);
+	if (n < 0 || (size_t)n >= sizeof(path)) {
+		return WEFT_EINVAL;
+	}
+	int f = open(path, flags | O_CLOEXEC);
+	if (f < 0) {
+		return os_error(errno);
+	}
+	*fd = f;
+	return WEFT_OK;
+}
+
+enum weft_err
+os_sysctl_write(const char *key, const char *value)
+{
+	int fd;
+	enum weft_err err = sysctl_open(key, O_WRONLY, &fd);
+	if (err) {
+		return err;
+	}
+	err = os_fd_write_all(fd, value, strlen(value), MONO_NEVER);
+	os_fd_close(&fd);
+	return err;
+}
+
+enum weft_err
+os_sysctl_read(const char *key, char *out, size_t cap)
+{
+	int fd;
+	enum weft_err err = sysctl_open(key, O_RDONLY, &fd);
+	if (err) {
+		return err;
+	}
+	size_t n;
+	err = os_fd_read(fd, out, cap - 1, &n);
+	os_fd_close(&fd);
+	if (err) {
+		return err;
+	}
+	while (n > 0 && out[n - 1] == '\n') {
+		n--;
+	}
+	out[n] = 0;
+	return WEFT_OK;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/tun.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "os/error.h"
+#include "os/fd.h"
+
+/* Linux 6.2; older headers lack them. */
+#ifndef TUN_F_USO4
+#define TUN_F_USO4 0x20
+#define TUN_F_USO6 0x40
+#endif
+
+#define TUN_PATH "/dev/net/tun"
+
+static ssize_t
+real_readv(void *ctx, int fd, const struct iovec *iov, int n)
+{
+	(void)ctx;
+	return readv(fd, iov, n);
+}
+
+static ssize_t
+real_writev(void *ctx, int fd, const struct iovec *iov, int n)
+{
+	(void)ctx;
+	return writev(fd, iov, n);
+}
+
+const struct os_tun_calls os_tun_calls_real = {.readv = real_readv, .writev = real_writev};
+
+static unsigned
+flags_of(enum os_tun_offload level)
+{
+	switch (level) {
+	case OS_TUN_OFFLOAD_USO:
+		return TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN | TUN_F_USO4 |
+		       TUN_F_USO6;
+	case OS_TUN_OFFLOAD_TSO:
+		return TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
+	case OS_TUN_OFFLOAD_CSUM:
+		return TUN_F_CSUM;
+	case OS_TUN_OFFLOAD_NONE:
+		break;
+	}
+	return 0;
+}
+
+static bool
+is_good_name(const char *name)
+{
+	size_t len = strlen(name);
+	if (len == 0 || len >= IFNAMSIZ || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+		return false;
+	}
+	unsigned percents = 0;
+	for (const char *p = name; *p; p++) {
+		if (*p == '/' || *p == ':' || *p <= ' ' || *p == 0x7f) {
+			return false;
+		}
+		if (*p == '%') {
+			if (p[1] != 'd') {
+				return false;
+			}
+			percents++;
+		}
+	}
+	return percents <= 1;
+}
+
+static enum weft_err
+open_queue(struct os_tun *t, short flags, const struct log *log)
+{
+	char text[OS_ERROR_TEXT_MAX];
+	int fd = open(TUN_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		int e = errno;
+		log_error(log, "cannot open %s: %s%s", TUN_PATH,
+			os_error_text(e, text, sizeof(text)),
+			e == ENOENT || e == ENODEV ? " (modprobe tun?)" : "");
+		return os_error(e);
+	}
+	struct ifreq r = {.ifr_flags = flags};
+	memcpy(r.ifr_name, t->name, sizeof(t->name));
+	if (ioctl(fd, TUNSETIFF, &r)) {
+		int e = errno;
+		log_error(log, "cannot create interface %s: %s", t->name,
+			os_error_text(e, text, sizeof(text)));
+		os_fd_close(&fd);
+		return os_error(e);
+	}
+	memcpy(t->name, r.ifr_name, sizeof(t->name));
+	t->name[sizeof(t->name) - 1] = 0;
+	t->fds[t->queues++] = fd;
+	return WEFT_OK;
+}
+
+/* The best level up to wanted that the kernel takes. */
+static enum weft_err
+choose_offload(struct os_tun *t, enum os_tun_offload wanted, const struct log *log)
+{
+	int len = OS_VNET_HDR_LEN, is_little = 1;
+	for (unsigned i = 0; i < t->queues; i++) {
+		if (ioctl(t->fds[i], TUNSETVNETHDRSZ, &len) ||
+			ioctl(t->fds[i], TUNSETVNETLE, &is_little)) {
+			return os_error(errno);
+		}
+	}
+	for (int level = wanted; level > OS_TUN_OFFLOAD_NONE; level--) {
+		if (os_tun_set_offload(t, (enum os_tun_offload)level) == WEFT_OK) {
+			return WEFT_OK;
+		}
+		log_debug(log, "%s: the kernel refuses offload flags 0x%x", t->name,
+			flags_of((enum os_tun_offload)level));
+	}
+	return WEFT_ENOTSUP;
+}
+
+enum weft_err
+os_tun_open(struct os_tun *t, const char *name, unsigned queues, enum os_tun_offload wanted,
+	const struct log *log)
+{
+	if (!is_good_name(name) || queues == 0 || queues > OS_TUN_QUEUES_MAX) {
+		log_error(log, "\"%s\" is no interface name of 1 to 15 characters", name);
+		return WEFT_EINVAL;
+	}
+	struct os_tun new = {.offload = OS_TUN_OFFLOAD_NONE};
+	memcpy(new.name, name, strlen(name));
+	int flags = IFF_TUN | IFF_NO_PI;
+	flags |= wanted == OS_TUN_OFFLOAD_NONE ? 0 : IFF_VNET_HDR;
+	flags |= queues > 1 ? IFF_MULTI_QUEUE : 0;
+
+	enum weft_err err = WEFT_OK;
+	for (unsigned i = 0; i < queues && !err; i++) {
+		err = open_queue(&new, (short)flags, log);
+	}
+	if (!err && wanted != OS_TUN_OFFLOAD_NONE) {
+		err = choose_offload(&new, wanted, log);
+		if (err) {
+			/* A kernel that took IFF_VNET_HDR and knows none of its flags. */
+			log_warn(log, "%s: no offload at all", new.name);
+			os_tun_close(&new);
+			return os_tun_open(t, name, queues, OS_TUN_OFFLOAD_NONE, log);
+		}
+	}
+	if (err) {
+		os_tun_close(&new);
+		return err;
+	}
+	*t = new;
+	return WEFT_OK;
+}
+
+void
+os_tun_close(struct os_tun *t)
+{
+	for (unsigned i = 0; i < t->queues; i++) {
+		os_fd_close(&t->fds[i]);
+	}
+	t->queues = 0;
+}
+
+enum weft_err
+os_tun_set_offload(struct os_tun *t, enum os_tun_offload level)
+{
+	if (ioctl(t->fds[0], TUNSETOFFLOAD, (unsigned long)flags_of(level))) {
+		return os_error(errno);
+	}
+	t->offload = level;
+	return WEFT_OK;
+}
