@@ -46,6 +46,10 @@ const char *aead_backend_name(const struct aead *a);
 void aead_key_init(struct aead_key *k, const uint8_t bytes[AEAD_KEY_LEN]);
 void aead_key_fini(struct aead_key *k);
 
+/* Drops what the engine keeps of a key between calls: libcrypto's contexts hold the last one.
+ * For the owner of a session that ended, since the engine may then lie idle for long. */
+void aead_forget(struct aead *a);
+
 /* Encrypts every op in place and writes its tag. Cannot fail. */
 void aead_seal(struct aead *a, const struct aead_key *k, struct aead_op *ops, size_t n);
 /* Decrypts every op in place; ok tells whether its tag was right. The text of a packet whose

@@ -14,6 +14,11 @@
 
 struct crypto;
 
+/* For a program that owns its process, once, before anything else of this folder: keeps libcrypto
+ * from reading its configuration file and from loading tables that nothing here uses (440 KiB
+ * of resident memory). The library must not call it: those settings are the embedding program's. */
+void crypto_process_init(void);
+
 /* WEFT_ENOTSUP when this libcrypto lacks an algorithm (a FIPS-only build, say), WEFT_ENOMEM. */
 WEFT_MUST_CHECK enum weft_err crypto_new(struct crypto **out);
 /* Wipes and frees; NULL is allowed. */
