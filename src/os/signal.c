@@ -39,6 +39,7 @@ os_signal_open(int *fd)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
 	int f = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f < 0) {
 		return os_error(errno);
@@ -58,6 +59,8 @@ os_signal_take(int fd, enum os_signal *out)
 	if (n < 0) {
 		return os_error(errno);
 	}
-	*out = info.ssi_signo == SIGHUP ? OS_SIGNAL_RELOAD : OS_SIGNAL_STOP;
+	*out = info.ssi_signo == SIGHUP    ? OS_SIGNAL_RELOAD
+	       : info.ssi_signo == SIGUSR1 ? OS_SIGNAL_USER
+					   : OS_SIGNAL_STOP;
 	return WEFT_OK;
 }

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <string.h>
 
 #include "os/clock.h"
 #include "os/error.h"
@@ -134,11 +135,16 @@ set_options(int fd, bool is_v6, const struct os_udp_config *c, const struct log 
 }
 
 static int
-bind_port(int fd, bool is_v6, uint16_t port)
+bind_port(int fd, bool is_v6, const struct ip_addr *local, uint16_t port)
 {
 	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(port)};
 	struct sockaddr_in6 a6 = {
 		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_ANY_INIT};
+	if (local->family == IP_FAMILY_V4) {
+		memcpy(&a4.sin_addr, local->b, 4);
+	} else if (local->family == IP_FAMILY_V6) {
+		memcpy(&a6.sin6_addr, local->b, 16);
+	}
 	return is_v6 ? bind(fd, (const struct sockaddr *)&a6, sizeof(a6))
 		     : bind(fd, (const struct sockaddr *)&a4, sizeof(a4));
 }
@@ -157,11 +163,14 @@ bound_port(int fd, uint16_t *out)
 	return WEFT_OK;
 }
 
-/* WEFT_ENOTSUP: no such family here. */
+/* WEFT_ENOTSUP: no such family here, or not that of the address to bind to. */
 static enum weft_err
 open_socket(
 	bool is_v6, uint16_t port, const struct os_udp_config *c, const struct log *log, int *out)
 {
+	if (c->local.family != IP_FAMILY_NONE && (c->local.family == IP_FAMILY_V6) != is_v6) {
+		return WEFT_ENOTSUP;
+	}
 	int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
 		return os_error(errno);
@@ -174,7 +183,7 @@ open_socket(
 	 * on a port that is taken; only then may others join it. */
 	bool is_shared = c->is_shared || c->is_joining;
 	if ((c->is_joining && set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1)) ||
-		bind_port(fd, is_v6, port) ||
+		bind_port(fd, is_v6, &c->local, port) ||
 		(is_shared && !c->is_joining && set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1))) {
 		err = os_error(errno);
 		goto undo_socket;
@@ -250,7 +259,7 @@ os_udp_open(const struct os_udp_config *c, const struct log *log, struct os_udp 
 		log_error(log, "cannot open UDP port %u: %s", c->port, weft_err_text(err));
 		return err;
 	}
-	if (!c->is_joining && (u.v4 < 0 || u.v6 < 0)) {
+	if (!c->is_joining && c->local.family == IP_FAMILY_NONE && (u.v4 < 0 || u.v6 < 0)) {
 		log_info(log, "this machine has no IPv%c: peers are reached by IPv%c alone",
 			u.v4 < 0 ? '4' : '6', u.v4 < 0 ? '6' : '4');
 	}

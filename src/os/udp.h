@@ -15,11 +15,12 @@
 #include "base/mono.h"
 
 struct os_udp_config {
-	uint16_t port;    /* 0: the kernel chooses, one number for both families */
-	uint32_t mark;    /* SO_MARK, set before anything can be sent */
-	bool is_shared;   /* further sockets will be opened on this port (SO_REUSEPORT) */
-	bool is_joining;  /* this is such a further one: port must be given */
-	bool has_offload; /* false: neither UDP_SEGMENT nor UDP_GRO */
+	uint16_t port;        /* 0: the kernel chooses, one number for both families */
+	struct ip_addr local; /* bound to this address alone; IP_FAMILY_NONE: to all */
+	uint32_t mark;        /* SO_MARK, set before anything can be sent */
+	bool is_shared;       /* further sockets will be opened on this port (SO_REUSEPORT) */
+	bool is_joining;      /* this is such a further one: port must be given */
+	bool has_offload;     /* false: neither UDP_SEGMENT nor UDP_GRO */
 	uint32_t rcv_bytes, snd_bytes; /* socket buffers; 0: OS_UDP_BUFFER_BYTES */
 };
 
