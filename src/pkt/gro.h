@@ -3,11 +3,19 @@
  * lie. The mirror of gso.h.
  *
  * Consecutive TCP segments of one flow (contiguous sequence, equal ECN, DSCP, TTL, DF, flow
- * label, window, options, flags but PSH) and UDP datagrams of one flow and size become one
- * super-packet. Everything else passes alone and in order; the order inside a flow is never
- * changed. A pure ACK of another flow does not close a run. A checksum is verified only when a
- * packet is about to be joined; a wrong one is never joined and passes as it came with a zeroed
- * vnet header. */
+ * label, extension headers, window, acknowledgement, options, flags but PSH, which ends a run)
+ * and UDP datagrams of one flow and size become one super-packet. A shorter one ends a run. What
+ * the kernel cuts from it again equals what came in, byte for byte, with one exception: the
+ * IPv4 ids of a run must count up by one or, with DF, all be equal, and in the latter case the
+ * kernel counts them up; the id of a packet that may not be fragmented means nothing (RFC 6864).
+ *
+ * Never joined: fragments, IPv4 options, AH, TCP with FIN, SYN, RST, URG or CWR or without data,
+ * UDP without a checksum or without data. These pass alone; they end the run of their own flow
+ * (a fragment, whose flow cannot be seen, ends all), so that the order inside a flow is never
+ * changed. A pure ACK of another flow does not end a run.
+ *
+ * A checksum, that of the IPv4 header included, is verified only when a packet is about to be
+ * joined; a wrong one is never joined and passes as it came with a zeroed vnet header. */
 #ifndef WEFT_PKT_GRO_H
 #define WEFT_PKT_GRO_H
 
@@ -16,6 +24,10 @@
 #include <stdint.h>
 
 #include "pkt/frame.h"
+
+/* A frame stands for so many packets at most, and has as many pieces: as many as the kernel
+ * itself joins of UDP, and takes from a writer before 6.10. */
+#define GRO_PACKETS_MAX 64
 
 /* One opened packet. gro may rewrite its headers in place. */
 struct gro_pkt {
@@ -56,8 +68,9 @@ struct gro_out {
 	size_t pieces_cap, pieces_n; /* pieces_cap >= 2 x number of packets */
 };
 
-/* Joins a batch. Every packet ends in exactly one frame; the frames' order is the packets'
- * order of arrival per flow. Stateless between calls: nothing waits for the next batch. */
+/* Joins a batch, filling out from its beginning. Every packet ends in exactly one frame; the
+ * frames' order is the packets' order of arrival per flow. Stateless between calls: nothing
+ * waits for the next batch. n < 2^32. The pieces behind pieces_n are scratch space meanwhile. */
 void gro_join(const struct gro_caps *caps, struct gro_pkt *pkts, size_t n, struct gro_out *out);
 
 #endif
