@@ -9,9 +9,18 @@
 #define WEFT_PACKED __attribute__((packed))
 #define WEFT_NORETURN __attribute__((noreturn))
 #define WEFT_NOINLINE __attribute__((noinline))
+#define WEFT_ALWAYS_INLINE inline __attribute__((always_inline))
 #define WEFT_COLD __attribute__((cold))
 #define WEFT_UNUSED __attribute__((unused))
 #define WEFT_TARGET(isa) __attribute__((target(isa)))
+/* For functions with a twin under WEFT_TARGET_POPCNT, chosen at run time. */
+#if defined(__x86_64__)
+#define WEFT_TARGET_POPCNT WEFT_TARGET("popcnt")
+#define WEFT_CPU_HAS_POPCNT() (WEFT_CPU_HAS("popcnt") != 0)
+#else
+#define WEFT_TARGET_POPCNT
+#define WEFT_CPU_HAS_POPCNT() 1
+#endif
 #define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_PREFETCH(p) __builtin_prefetch(p)
@@ -21,6 +30,7 @@
 /* Does this processor, and the system on it, run that instruction set? One load and one test of
  * what libgcc's start code found out. isa: a string literal. */
 #define WEFT_CPU_HAS(isa) __builtin_cpu_supports(isa)
+#define WEFT_POPCOUNT64(x) ((unsigned)__builtin_popcountll(x))
 #define WEFT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define WEFT_CONTAINER_OF(ptr, type, member)                                                       \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))
