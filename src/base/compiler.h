@@ -31,6 +31,12 @@
  * what libgcc's start code found out. isa: a string literal. */
 #define WEFT_CPU_HAS(isa) __builtin_cpu_supports(isa)
 #define WEFT_POPCOUNT64(x) ((unsigned)__builtin_popcountll(x))
+/* Inside a loop that waits for another thread's next few instructions. */
+#if defined(__x86_64__) || defined(__i386__)
+#define WEFT_CPU_RELAX() __builtin_ia32_pause()
+#else
+#define WEFT_CPU_RELAX() ((void)0)
+#endif
 #define WEFT_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define WEFT_CONTAINER_OF(ptr, type, member)                                                       \
 	((type *)(void *)((char *)(ptr)-offsetof(type, member)))

@@ -49,7 +49,8 @@ enum wg_event_kind {
 	WG_EVENT_SESSION,   /* peer can send now: take its staged packets */
 	WG_EVENT_ENDPOINT,  /* peer roamed; its endpoint is the new one */
 	WG_EVENT_GAVE_UP,   /* no answer for REKEY_ATTEMPT_TIME; value = packets dropped */
-	WG_EVENT_STAMP,     /* value = TAI64N seconds to persist before the messages are sent */
+	WG_EVENT_STAMP,     /* value = TAI64N seconds to persist before the messages are sent: goes
+			     * into stamp_s of the next start, and lies ahead of the clock */
 	WG_EVENT_STALE,     /* peer sent an initiation with an old timestamp */
 	WG_EVENT_HANDSHAKE, /* an initiation is going out; value = attempt, from 1 */
 };
@@ -61,7 +62,11 @@ struct wg_event {
 };
 
 /* Filled by [excl] calls, emptied by the caller. When msgs or events are full the engine stops
- * early and has more to do: wg_device_tick() is due again at once. */
+ * early and has more to do: wg_device_tick() is due again at once. Both have at least the
+ * capacities below, and wg_device_handle() needs as much free, else its message is dropped. */
+#define WG_OUT_MSGS_MIN 2
+#define WG_OUT_EVENTS_MIN 6
+
 struct wg_out {
 	struct wg_msg *msgs;
 	size_t msgs_cap, msgs_n;
@@ -123,6 +128,8 @@ void wg_peer_disallow_all(struct wg_device *d, struct wg_peer *p);
 bool wg_peer_allowed_next(const struct wg_peer *p, void **cursor, struct ip_prefix *out);
 /* Local interface went up: persistent keepalives start. Down: they stop, sessions stay. */
 void wg_device_set_up(struct wg_device *d, bool is_up, struct wg_time now, struct wg_out *out);
+/* Cookies are demanded of whoever starts a handshake. [shared] */
+bool wg_device_is_under_load(const struct wg_device *d, struct mono now);
 
 /* A copy of what show and status need. */
 struct wg_peer_info {
@@ -153,7 +160,8 @@ struct mono wg_device_deadline(const struct wg_device *d);
 void wg_device_settle(struct wg_device *d, struct wg_time now, struct wg_note *notes, size_t n,
 	struct wg_out *out);
 /* Keeps a copy of a finished IP packet until the peer has a session. Bounded per peer (128
- * packets, 64 KiB... see peer.h) and per device; the oldest goes first and is counted. */
+ * packets, 64 KiB: stage.h) and per device; the oldest goes first and is counted. A packet for
+ * a peer without endpoint and without a handshake under way is dropped: DROP_TX_ENDPOINT. */
 void wg_peer_stage(struct wg_device *d, struct wg_peer *p, const uint8_t *packet, size_t len,
 	struct wg_out *out);
 /* Copies the oldest staged packet out; false when none is left. cap >= 65,535. */
@@ -169,8 +177,9 @@ struct wg_peer *wg_device_route_raw(
 
 /* Takes n counters of the peer's current session. NULL: no session may send, stage and settle
  * note->needs (WG_NEED_HANDSHAKE is then set). bytes = length of the datagrams, for statistics.
- * note may be filled with needs in either case; then it holds references. A run of 0 data
- * bytes (keepalives) counts as no data. */
+ * note is overwritten; with needs != 0 it holds references. A run of 0 data bytes (keepalives:
+ * bytes = n x WG_OVERHEAD) counts as no data. The session, like those that other [shared] calls
+ * give, is valid as long as no [excl] call runs; wg_session_get() makes it last. */
 struct wg_session *wg_peer_begin_send(struct wg_device *d, struct wg_peer *p, struct mono now,
 	uint32_t n, uint64_t bytes, uint64_t *first_counter, struct wg_note *note);
 /* Session by the receiver index of a data message; NULL: counted by the caller. */
@@ -181,10 +190,10 @@ struct wg_peer *wg_session_peer(const struct wg_session *s);
 const struct aead_key *wg_session_send_key(const struct wg_session *s);
 const struct aead_key *wg_session_recv_key(const struct wg_session *s);
 uint32_t wg_session_remote_index(const struct wg_session *s);
-/* After opening: ops[i].ok and not seen before stays ok, else ok = false. Counts replays and
- * what is too old in *replays. Moves the window. bytes and packets for statistics: those that
- * stayed ok. from: endpoint of the batch. data_bytes = 0: keepalives only. note may be filled
- * as above. */
+/* After opening: ops[i].ok and not seen before stays ok, else ok = false. Adds replays and what
+ * is too old to *replays. Moves the window. Statistics count those that stayed ok. from:
+ * endpoint of the batch. ops[i].len is the length of the text, 0 for a keepalive. note is
+ * overwritten as above. */
 void wg_session_accept(struct wg_device *d, struct wg_session *s, struct mono now,
 	struct aead_op *ops, size_t n, const struct endpoint *from, uint64_t *replays,
 	struct wg_note *note);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wg/session.h"
+
+#include <stdlib.h>
+
+#include "base/assert.h"
+#include "crypto/secret.h"
+
+/* A responder leaves renewal to the initiator, unless that has missed all its chances: then
+ * both may be responders of what they send on, after initiations that crossed. */
+#define RESPONDER_REKEY_NS (WG_REJECT_AFTER_TIME_NS - 2 * WG_REKEY_TIMEOUT_NS)
+
+enum weft_err
+wg_session_new(struct wg_peer *peer, struct mono now, bool is_initiator,
+	const struct wg_noise_keys *keys, struct wg_session **out)
+{
+	struct wg_session *s = aligned_alloc(_Alignof(struct wg_session), sizeof(*s));
+	if (!s) {
+		return WEFT_ENOMEM;
+	}
+	s->born = now;
+	s->local_index = 0;
+	s->remote_index = 0;
+	s->is_initiator = is_initiator;
+	s->is_confirmed = is_initiator;
+	atomic_init(&s->refs, 1);
+	atomic_init(&s->next_counter, 0);
+	atomic_flag_clear(&s->is_window_taken);
+	wg_replay_init(&s->window);
+	aead_key_init(&s->send, keys->send);
+	aead_key_init(&s->recv, keys->recv);
+	wg_peer_get(peer);
+	s->peer = peer;
+	*out = s;
+	return WEFT_OK;
+}
+
+void
+wg_session_get(struct wg_session *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+}
+
+void
+wg_session_put(struct wg_session *s)
+{
+	if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) {
+		return;
+	}
+	struct wg_peer *peer = s->peer;
+	aead_key_fini(&s->send);
+	aead_key_fini(&s->recv);
+	free(s);
+	wg_peer_put(peer);
+}
+
+bool
+wg_session_take_counters(struct wg_session *s, uint32_t n, uint64_t *first)
+{
+	uint64_t at = atomic_load_explicit(&s->next_counter, memory_order_relaxed);
+	/* Not a plain addition: failing ones would add up and wrap, and a counter used twice
+	 * would repeat a nonce. */
+	do {
+		if (at >= WG_REJECT_AFTER_MESSAGES || n > WG_REJECT_AFTER_MESSAGES - at) {
+			return false;
+		}
+	} while (!atomic_compare_exchange_weak_explicit(
+		&s->next_counter, &at, at + n, memory_order_relaxed, memory_order_relaxed));
+	*first = at;
+	return true;
+}
+
+bool
+wg_session_wants_rekey(const struct wg_session *s, uint64_t counter, struct mono now)
+{
+	int64_t age_ns = mono_diff_ns(now, s->born);
+	return counter > WG_REKEY_AFTER_MESSAGES ||
+	       age_ns >= (s->is_initiator ? WG_REKEY_AFTER_TIME_NS : RESPONDER_REKEY_NS);
+}
+
+bool
+wg_session_can_open(const struct wg_session *s, struct mono now)
+{
+	return !wg_session_is_too_old(s, now);
+}
+
+struct wg_peer *
+wg_session_peer(const struct wg_session *s)
+{
+	return s->peer;
+}
+
+const struct aead_key *
+wg_session_send_key(const struct wg_session *s)
+{
+	return &s->send;
+}
+
+const struct aead_key *
+wg_session_recv_key(const struct wg_session *s)
+{
+	return &s->recv;
+}
+
+uint32_t
+wg_session_remote_index(const struct wg_session *s)
+{
+	return s->remote_index;
+}
+
+void
+wg_session_window_pass(
+	struct wg_session *s, struct aead_op *ops, size_t n, struct wg_session_passed *out)
+{
+	*out = (struct wg_session_passed){0};
+	while (atomic_flag_test_and_set_explicit(&s->is_window_taken, memory_order_acquire)) {
+		WEFT_CPU_RELAX();
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!ops[i].ok) {
+			continue;
+		}
+		if (ops[i].counter >= WG_REJECT_AFTER_MESSAGES ||
+			!wg_replay_take(&s->window, ops[i].counter)) {
+			ops[i].ok = false;
+			out->replays++;
+			continue;
+		}
+		out->packets++;
+		out->bytes += ops[i].len + WG_OVERHEAD;
+		out->has_data |= ops[i].len > 0;
+	}
+	atomic_flag_clear_explicit(&s->is_window_taken, memory_order_release);
+}
