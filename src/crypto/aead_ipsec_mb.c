@@ -15,7 +15,6 @@
 #include <intel-ipsec-mb.h>
 
 #include "base/assert.h"
-#include "base/compiler.h"
 #include "base/endian.h"
 #include "crypto/aead_backend.h"
 #include "crypto/secret.h"
@@ -24,12 +23,15 @@
  * burst are 15 KiB and stay in the first-level cache. */
 #define BURST 64
 
+/* The functions of a manager; its job queue follows. */
+#define MANAGER_HEAD_LEN offsetof(IMB_MGR, jobs)
+
 struct engine {
 	struct aead base;
 	uint8_t nonce[BURST][AEAD_NONCE_LEN];
 	uint8_t tag[BURST][AEAD_TAG_LEN]; /* computed on opening */
 	/* Last, and 52 KiB. Its pointers to managers of out-of-order algorithms are null. */
-	WEFT_ALIGNED(64) IMB_MGR mgr;
+	IMB_MGR mgr;
 };
 
 static void
@@ -129,14 +131,14 @@ static const struct aead_backend_ops ipsec_mb_ops = {
 	.open = ipsec_mb_open,
 };
 
-/* Fills in the manager's functions for AVX-512 without a self-test, by the library's call for
- * attaching to a manager that another process set up. That call also writes into 150 KiB of
- * managers for algorithms that finish out of order; ours does not, so they are not kept. */
+/* Gives a manager's functions for AVX-512 without a self-test, by the library's call for attaching
+ * to a manager that another process set up. That call also writes into 150 KiB of managers for
+ * algorithms that finish out of order; ours does not, so they are not kept. They are given back
+ * before the engine is allocated, or the heap would keep a hole of their size for each. */
 static enum weft_err
-manager_init(IMB_MGR *out)
+manager_head(uint8_t out[MANAGER_HEAD_LEN])
 {
-	const size_t len = (imb_get_mb_mgr_size() + 63) & ~(size_t)63;
-	IMB_MGR *whole = aligned_alloc(64, len);
+	IMB_MGR *whole = malloc(imb_get_mb_mgr_size());
 	if (whole == NULL) {
 		return WEFT_ENOMEM;
 	}
@@ -146,10 +148,7 @@ manager_init(IMB_MGR *out)
 	enum weft_err err = WEFT_ENOTSUP;
 	if (imb_set_pointers_mb_mgr(whole, 0, 0) == whole && whole->get_next_burst != NULL &&
 		whole->submit_burst_nocheck != NULL) {
-		memset(out, 0, sizeof(*out));
-		memcpy(out, whole, offsetof(IMB_MGR, jobs));
-		out->earliest_job = -1; /* an empty queue */
-		out->next_job = 0;
+		memcpy(out, whole, MANAGER_HEAD_LEN);
 		err = WEFT_OK;
 	}
 	free(whole);
@@ -186,25 +185,28 @@ aead_ipsec_mb_is_preferred(void)
 enum weft_err
 aead_ipsec_mb_new(struct aead **out)
 {
-	/* manager_init() works on the manager's fields, so the library must be the one that the
+	/* manager_head() works on the manager's fields, so the library must be the one that the
 	 * header is of. */
 	if (imb_get_version() != IMB_VERSION_NUM ||
 		(imb_get_feature_flags() & IMB_CPUFLAGS_AVX512) != IMB_CPUFLAGS_AVX512) {
 		return WEFT_ENOTSUP;
 	}
-	struct engine *e = aligned_alloc(64, sizeof(*e));
+	uint8_t head[MANAGER_HEAD_LEN];
+	enum weft_err err = manager_head(head);
+	if (err != WEFT_OK) {
+		return err;
+	}
+	struct engine *e = calloc(1, sizeof(*e)); /* the first 4 bytes of nonces stay zero */
 	if (e == NULL) {
 		return WEFT_ENOMEM;
 	}
-	memset(e, 0, offsetof(struct engine, mgr)); /* the first 4 bytes of each nonce stay zero */
+	memcpy(&e->mgr, head, sizeof(head));
 	e->base.ops = &ipsec_mb_ops;
-	enum weft_err err = manager_init(&e->mgr);
-	if (err == WEFT_OK && !is_known_answer_right(e)) {
-		err = WEFT_ENOTSUP;
-	}
-	if (err != WEFT_OK) {
+	e->mgr.earliest_job = -1; /* an empty queue */
+	e->mgr.next_job = 0;
+	if (!is_known_answer_right(e)) {
 		free(e);
-		return err;
+		return WEFT_ENOTSUP;
 	}
 	*out = &e->base;
 	return WEFT_OK;

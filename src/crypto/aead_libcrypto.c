@@ -2,9 +2,7 @@
 /* AEAD by OpenSSL's libcrypto, a packet at a time.
  *
  * One EVP context a direction keeps its key; a packet changes the nonce only. */
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <openssl/evp.h>
 
@@ -17,8 +15,7 @@
  * back with another key at the same address. */
 struct half {
 	EVP_CIPHER_CTX *ctx;
-	struct aead_key key;
-	bool has_key; /* ctx has key loaded */
+	struct aead_key key; /* the one that ctx has loaded; zero at first */
 };
 
 struct engine {
@@ -30,23 +27,12 @@ struct engine {
 static void
 half_load(struct half *h, const struct aead_key *k)
 {
-	if (h->has_key && secret_is_equal(h->key.bytes, k->bytes, AEAD_KEY_LEN)) {
+	if (secret_is_equal(h->key.bytes, k->bytes, AEAD_KEY_LEN)) {
 		return;
 	}
 	int done = EVP_CipherInit_ex2(h->ctx, NULL, k->bytes, NULL, -1, NULL);
 	weft_assert(done == 1);
 	h->key = *k;
-	h->has_key = true;
-}
-
-static void
-half_forget(struct half *h)
-{
-	static const struct aead_key zero_key;
-	if (h->has_key) {
-		half_load(h, &zero_key);
-		h->has_key = false;
-	}
 }
 
 static void
@@ -118,9 +104,10 @@ libcrypto_open(struct aead *a, const struct aead_key *k, struct aead_op *ops, si
 static void
 libcrypto_forget(struct aead *a)
 {
+	static const struct aead_key zero_key;
 	struct engine *e = (struct engine *)a;
-	half_forget(&e->seal);
-	half_forget(&e->open);
+	half_load(&e->seal, &zero_key);
+	half_load(&e->open, &zero_key);
 }
 
 static void
@@ -158,8 +145,8 @@ aead_libcrypto_new(struct aead **out)
 	e->seal.ctx = EVP_CIPHER_CTX_new();
 	e->open.ctx = EVP_CIPHER_CTX_new();
 	if (e->seal.ctx == NULL || e->open.ctx == NULL ||
-		EVP_EncryptInit_ex2(e->seal.ctx, cipher, NULL, NULL, NULL) != 1 ||
-		EVP_DecryptInit_ex2(e->open.ctx, cipher, NULL, NULL, NULL) != 1) {
+		EVP_EncryptInit_ex2(e->seal.ctx, cipher, e->seal.key.bytes, NULL, NULL) != 1 ||
+		EVP_DecryptInit_ex2(e->open.ctx, cipher, e->open.key.bytes, NULL, NULL) != 1) {
 		goto undo_cipher;
 	}
 	EVP_CIPHER_free(cipher); /* the contexts hold it */

@@ -18,8 +18,8 @@ dh_clamp(uint8_t key[DH_LEN])
 	key[31] = (uint8_t)((key[31] & 0x7f) | 0x40);
 }
 
-/* libcrypto's form of a private key. Without public_key it computes the public one, which is a
- * third of an exchange's cost. */
+/* libcrypto's form of a private key. Without public_key it computes the public one too, which
+ * costs as much as an exchange. NULL: out of memory. */
 static EVP_PKEY *
 key_new(struct crypto *c, const uint8_t *private_key, const uint8_t *public_key)
 {
