@@ -84,6 +84,12 @@ os_fd_wait(int fd, bool is_write, struct mono deadline)
 	}
 }
 
+bool
+os_fd_is_terminal(int fd)
+{
+	return isatty(fd) == 1;
+}
+
 void
 os_fd_close(int *fd)
 {

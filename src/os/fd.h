@@ -18,6 +18,7 @@ WEFT_MUST_CHECK enum weft_err os_fd_write_all(
 	int fd, const void *buf, size_t len, struct mono deadline);
 /* Waits until readable (or writable). WEFT_ETIMEDOUT when the deadline passed. */
 WEFT_MUST_CHECK enum weft_err os_fd_wait(int fd, bool is_write, struct mono deadline);
+bool os_fd_is_terminal(int fd);
 /* Closes and sets -1; does nothing for -1. */
 void os_fd_close(int *fd);
 
