@@ -1,16 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/emulate.h"
+#include "cli/cli.h"
 #include "weft_config.h"
+
+static int version_main(int argc, char **argv);
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *text;
+} commands[] = {
+	{"up", up_main, "bring up a device from a configuration file"},
+	{"run", run_main, "run a device, unconfigured or from a file, maybe in the foreground"},
+	{"check", check_main, "say what is wrong with configuration files"},
+	{"emulate", emulate_main, "emulate a link with delay, loss, reordering and a rate"},
+	{"version", version_main, "print the version"},
+};
+
+int
+cli_fail(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fputs("weft: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	return CLI_FAILED;
+}
+
+int
+cli_misuse(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	fprintf(stderr, "weft %s: ", command);
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "; see `weft %s --help`\n", command);
+	va_end(ap);
+	return CLI_USAGE;
+}
+
+static int
+version_main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		puts("Usage: weft version\nPrints the version.");
+		return CLI_OK;
+	}
+	if (argc > 1) {
+		return cli_misuse("version", "%s is not an argument of it", argv[1]);
+	}
+	puts("weft " WEFT_VERSION);
+	return CLI_OK;
+}
+
+static void
+print_help(FILE *f)
+{
+	fputs("Usage: weft COMMAND [ARGUMENTS]\n"
+	      "An overlay network that speaks WireGuard.\n\n"
+	      "Commands:\n",
+		f);
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(commands); i++) {
+		fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].text);
+	}
+	fputs("\n`weft COMMAND --help` tells more of each.\n", f);
+}
 
 int
 main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "emulate") == 0) {
-		return emulate_main(argc - 1, argv + 1);
+	if (argc < 2) {
+		print_help(stderr);
+		return CLI_USAGE;
 	}
-	puts("weft " WEFT_VERSION);
-	return 0;
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+		strcmp(argv[1], "help") == 0) {
+		print_help(stdout);
+		return CLI_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		return version_main(1, argv);
+	}
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(commands); i++) {
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			return commands[i].main(argc - 1, argv + 1);
+		}
+	}
+	fprintf(stderr, "weft: there is no command %s; see `weft --help`\n", argv[1]);
+	return CLI_USAGE;
 }

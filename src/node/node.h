@@ -25,6 +25,7 @@
 #define NODE_MTU_DEFAULT 1420
 
 struct node;
+struct node_device;
 
 struct node_config {
 	const char *name; /* of the interface */
@@ -46,6 +47,13 @@ void node_free(struct node *n);
 /* Becomes readable when the node ended by itself (interface deleted): then node_is_gone(). */
 int node_event_fd(const struct node *n);
 bool node_is_gone(const struct node *n);
+
+/* Readable when the kernel has news of the interface: then node_monitor() follows renames, up
+ * and down, and MTU changes. */
+int node_monitor_fd(const struct node *n);
+void node_monitor(struct node *n);
+/* The interface: its netlink handle belongs to the control thread. */
+const struct node_device *node_device_of(const struct node *n);
 
 /* [excl] access to the engine. What engine calls put into the returned vector is sent by
  * node_unlock(). */

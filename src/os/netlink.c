@@ -151,7 +151,9 @@ os_netlink_talk(struct os_netlink *n, struct nlmsghdr *m, os_netlink_on_message 
 {
 	n->error[0] = 0;
 	m->nlmsg_seq = ++n->seq;
-	m->nlmsg_flags |= NLM_F_REQUEST | (m->nlmsg_flags & NLM_F_DUMP ? 0 : NLM_F_ACK);
+	/* The bits of a dump mean other things to requests that make something. */
+	bool is_dump = (m->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP;
+	m->nlmsg_flags |= NLM_F_REQUEST | (is_dump ? 0 : NLM_F_ACK);
 	if (mnl_socket_sendto(n->socket, m, m->nlmsg_len) < 0) {
 		return os_netlink_fail(n, errno);
 	}

@@ -164,11 +164,15 @@ void wg_device_settle(struct wg_device *d, struct wg_time now, struct wg_note *n
  * a peer without endpoint and without a handshake under way is dropped: DROP_TX_ENDPOINT. */
 void wg_peer_stage(struct wg_device *d, struct wg_peer *p, const uint8_t *packet, size_t len,
 	struct wg_out *out);
-/* Copies the oldest staged packet out; false when none is left. cap >= 65,535. */
+/* Copies the oldest staged packet out; false when none is left, or it is longer than cap. */
 bool wg_peer_unstage(
 	struct wg_device *d, struct wg_peer *p, uint8_t *packet, size_t cap, size_t *len);
 
 /* --- data path: [shared] --- */
+/* Packets wait for a session: later ones must wait behind them, or they would overtake. */
+bool wg_peer_has_staged(const struct wg_peer *p);
+/* Would wg_peer_begin_send() give a session for one packet? */
+bool wg_peer_can_send(const struct wg_peer *p, struct mono now);
 /* The peer whose AllowedIPs has the longest match; NULL for none. */
 struct wg_peer *wg_device_route(const struct wg_device *d, const struct ip_addr *dst);
 /* Same from raw network-order bytes: family 4 or 6. The fast form. */

@@ -56,6 +56,18 @@ may_initiate(const struct wg_peer *p, struct mono now)
 	return now.ns - p->initiation_ns >= WG_REKEY_TIMEOUT_NS;
 }
 
+bool
+wg_peer_has_staged(const struct wg_peer *p)
+{
+	return p->stage.n > 0;
+}
+
+bool
+wg_peer_can_send(const struct wg_peer *p, struct mono now)
+{
+	return p->current && !wg_session_is_too_old(p->current, now);
+}
+
 struct wg_session *
 wg_peer_begin_send(struct wg_device *d, struct wg_peer *p, struct mono now, uint32_t n,
 	uint64_t bytes, uint64_t *first_counter, struct wg_note *note)

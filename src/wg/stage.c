@@ -85,7 +85,9 @@ wg_stage_take(
 		return false;
 	}
 	struct staged *p = oldest(s);
-	weft_assert(p->len <= cap);
+	if (p->len > cap) {
+		return false;
+	}
 	memcpy(packet, p->bytes, p->len);
 	*len = p->len;
 	drop(pool, p);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "os/file.h"
+
+#define CONF_SUFFIX ".conf"
+
+static const char *const folders[] = {"/etc/weft", "/etc/wireguard"};
+
+enum {
+	OPT_HELP = 256,
+	OPT_FOREGROUND,
+	OPT_AEAD,
+	OPT_WORKERS,
+	OPT_LOG,
+};
+
+static const struct option longs[] = {
+	{"help", no_argument, NULL, OPT_HELP},
+	{"foreground", no_argument, NULL, OPT_FOREGROUND},
+	{"aead", required_argument, NULL, OPT_AEAD},
+	{"workers", required_argument, NULL, OPT_WORKERS},
+	{"log", required_argument, NULL, OPT_LOG},
+	{0},
+};
+
+static int
+parse_aead(struct options *o, const char *command, const char *text)
+{
+	static const struct {
+		const char *name;
+		enum aead_backend value;
+	} names[] = {{"auto", AEAD_BACKEND_AUTO}, {"libcrypto", AEAD_BACKEND_LIBCRYPTO},
+		{"ipsec-mb", AEAD_BACKEND_IPSEC_MB}};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(names); i++) {
+		if (strcmp(text, names[i].name) == 0) {
+			o->serve.has_aead = true;
+			o->serve.aead = names[i].value;
+			return CLI_OK;
+		}
+	}
+	return cli_misuse(command, "--aead %s: auto, libcrypto or ipsec-mb is wanted", text);
+}
+
+static int
+parse_workers(struct options *o, const char *command, const char *text)
+{
+	if (strcmp(text, "auto") == 0) {
+		o->serve.workers = 0;
+		return CLI_OK;
+	}
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+	if (!*text || *end || v < 1 || v > 16) {
+		return cli_misuse(
+			command, "--workers %s: auto or a number from 1 to 16 is wanted", text);
+	}
+	o->serve.workers = (unsigned)v;
+	return CLI_OK;
+}
+
+static int
+parse_log(struct options *o, const char *command, const char *text)
+{
+	static const char *const names[] = {"error", "warn", "info", "debug"};
+	for (unsigned i = 0; i < WEFT_ARRAY_LEN(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			o->serve.log_level = (enum log_level)i;
+			return CLI_OK;
+		}
+	}
+	return cli_misuse(command, "--log %s: error, warn, info or debug is wanted", text);
+}
+
+int
+options_parse(struct options *o, const char *command, const char *help, int argc, char **argv,
+	bool *is_done)
+{
+	*o = (struct options){0};
+	o->serve.log_level = LOG_LEVEL_INFO;
+	*is_done = true;
+	optind = 0;
+	opterr = 0;
+	int c;
+	while ((c = getopt_long(argc, argv, ":f", longs, NULL)) != -1) {
+		int rc = CLI_OK;
+		switch (c) {
+		case OPT_HELP:
+			fputs(help, stdout);
+			return CLI_OK;
+		case 'f':
+		case OPT_FOREGROUND:
+			o->serve.is_foreground = true;
+			break;
+		case OPT_AEAD:
+			rc = parse_aead(o, command, optarg);
+			break;
+		case OPT_WORKERS:
+			rc = parse_workers(o, command, optarg);
+			break;
+		case OPT_LOG:
+			rc = parse_log(o, command, optarg);
+			break;
+		case ':':
+			return cli_misuse(command, "%s wants a value", argv[optind - 1]);
+		default:
+			return cli_misuse(command, "%s is not an option of it", argv[optind - 1]);
+		}
+		if (rc) {
+			return rc;
+		}
+	}
+	if (optind + 1 != argc) {
+		return cli_misuse(
+			command, optind == argc ? "which device?" : "one device at a time");
+	}
+	o->what = argv[optind];
+	*is_done = false;
+	return CLI_OK;
+}
+
+static bool
+ends_in_conf(const char *s)
+{
+	size_t n = strlen(s), k = strlen(CONF_SUFFIX);
+	return n > k && strcmp(s + n - k, CONF_SUFFIX) == 0;
+}
+
+bool
+options_name_of(const char *what, char out[OPTIONS_NAME_MAX])
+{
+	const char *base = strrchr(what, '/');
+	base = base ? base + 1 : what;
+	size_t n = strlen(base);
+	if (ends_in_conf(base)) {
+		n -= strlen(CONF_SUFFIX);
+	}
+	if (n >= OPTIONS_NAME_MAX || !conf_name_is_valid(base, n)) {
+		return false;
+	}
+	memcpy(out, base, n);
+	out[n] = 0;
+	return true;
+}
+
+static bool
+is_path(const char *what)
+{
+	return strchr(what, '/') || ends_in_conf(what);
+}
+
+/* A path is a file; a bare name is looked for in the standard folders. */
+static bool
+find_file(struct options *o)
+{
+	if (is_path(o->what)) {
+		snprintf(o->path, sizeof(o->path), "%s", o->what);
+		return true;
+	}
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(folders); i++) {
+		snprintf(o->path, sizeof(o->path), "%s/%s%s", folders[i], o->what, CONF_SUFFIX);
+		if (os_file_exists(o->path)) {
+			return true;
+		}
+	}
+	o->path[0] = 0;
+	return false;
+}
+
+static void
+print_notes(const struct conf_report *report, const char *path)
+{
+	char line[512];
+	for (size_t i = 0; i < report->n; i++) {
+		fprintf(stderr, "%s\n",
+			conf_note_format(&report->notes[i], path, line, sizeof(line)));
+	}
+	if (report->n < report->errors + report->warnings) {
+		fprintf(stderr, "%s: and %zu more\n", path,
+			report->errors + report->warnings - report->n);
+	}
+}
+
+static int
+read_file(struct options *o)
+{
+	char *text;
+	size_t len;
+	enum weft_err e = os_file_read(o->path, CONF_BYTES_MAX, &text, &len);
+	if (e) {
+		return cli_fail("cannot read %s: %s", o->path, weft_err_text(e));
+	}
+	struct conf_report *report = calloc(1, sizeof(*report));
+	int rc = CLI_OK;
+	if (!report) {
+		rc = cli_fail("%s", weft_err_text(WEFT_ENOMEM));
+	} else {
+		struct conf_options options = {.is_lenient = false};
+		e = conf_parse(text, len, &options, &o->conf, report);
+		print_notes(report, o->path);
+		if (e) {
+			rc = CLI_FAILED;
+			if (report->n == 0) {
+				cli_fail("%s: %s", o->path, weft_err_text(e));
+			}
+		}
+	}
+	free(report);
+	explicit_bzero(text, len);
+	free(text);
+	return rc;
+}
+
+int
+options_load(struct options *o, const char *command, bool is_needed)
+{
+	if (!options_name_of(o->what, o->name)) {
+		return cli_misuse(command,
+			"%s gives no interface name: 1 to 15 letters, digits and _ = + . - are "
+			"possible",
+			o->what);
+	}
+	o->serve.name = o->name;
+	if (!is_needed && !is_path(o->what)) {
+		return CLI_OK;
+	}
+	if (!find_file(o)) {
+		return cli_fail("there is no %s%s in %s or %s", o->what, CONF_SUFFIX, folders[0],
+			folders[1]);
+	}
+	int rc = read_file(o);
+	if (rc) {
+		return rc;
+	}
+	o->serve.conf = o->conf;
+	o->serve.path = o->path;
+	return CLI_OK;
+}
+
+void
+options_fini(struct options *o)
+{
+	conf_free(o->conf);
+	o->conf = NULL;
+}

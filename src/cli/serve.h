@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon: a node with its control sockets, from its start to its end. */
+#ifndef WEFT_CLI_SERVE_H
+#define WEFT_CLI_SERVE_H
+
+#include <stdbool.h>
+
+#include "base/log.h"
+#include "crypto/aead.h"
+#include "wire/conf.h"
+
+struct serve_options {
+	const char *name;        /* of the interface */
+	const char *path;        /* of the configuration file, for messages; NULL = none */
+	const struct conf *conf; /* NULL: start unconfigured */
+	bool is_foreground;
+	enum log_level log_level;
+	unsigned workers; /* 0: as the file says, else auto */
+	bool has_aead;    /* aead overrides the file */
+	enum aead_backend aead;
+};
+
+/* Returns the exit status. In the background the caller's process returns as soon as the
+ * device is up (or has failed, with its reason printed). */
+int serve(const struct serve_options *o);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* 45 segments of 1452 B sealed are 65,340 B: one super-frame is one UDP_SEGMENT send. */
+#define GSO_BYTES_MAX 61000
+/* A queue in packets at the interface, as wireguard interfaces have it. The tunnel itself holds
+ * no more than a batch, so this is all the buffer there is. */
+#define TXQUEUELEN 1000
+
+static enum weft_err
+say(const struct log *log, const struct node_device *d, enum weft_err e, const char *what)
+{
+	log_error(log, "%s: cannot %s: %s", d->name, what, os_netlink_error_text(d->netlink));
+	return e;
+}
+
+static enum weft_err
+set_up_link(struct node_device *d, const struct node_config *c)
+{
+	struct os_link_info info;
+	enum weft_err e = os_netlink_link_by_name(d->netlink, d->tun.name, &info);
+	if (e) {
+		return say(c->log, d, e, "find the new interface");
+	}
+	d->ifindex = info.index;
+	d->mtu = c->mtu ? c->mtu : NODE_MTU_DEFAULT;
+	struct os_link_change change = {.mtu = d->mtu, .txqueuelen = TXQUEUELEN};
+	e = os_netlink_link_change(d->netlink, d->ifindex, &change);
+	if (e) {
+		return say(c->log, d, e, "set the MTU");
+	}
+	/* An older kernel without this setting only costs a second send a full frame. */
+	struct os_link_change gso = {.gso_max_size = GSO_BYTES_MAX};
+	if (os_netlink_link_change(d->netlink, d->ifindex, &gso)) {
+		log_debug(c->log, "%s: the kernel does not take gso_max_size: %s", d->name,
+			os_netlink_error_text(d->netlink));
+	}
+	return WEFT_OK;
+}
+
+enum weft_err
+node_device_open(struct node_device *d, const struct node_config *c, unsigned queues)
+{
+	*d = (struct node_device){0};
+	snprintf(d->name, sizeof(d->name), "%s", c->name);
+	enum weft_err e = os_netlink_open(&d->netlink);
+	if (e) {
+		log_error(c->log, "%s: cannot open netlink: %s", d->name, weft_err_text(e));
+		return e;
+	}
+	/* Before the interface is there, so that none of its news is missed. */
+	e = os_netmon_open(&d->netmon);
+	if (e) {
+		log_error(c->log, "%s: cannot watch interfaces: %s", d->name, weft_err_text(e));
+		goto undo_netlink;
+	}
+	struct os_link_info other;
+	if (os_netlink_link_by_name(d->netlink, c->name, &other) == WEFT_OK) {
+		log_error(c->log, "%s: an interface of this name exists already", d->name);
+		e = WEFT_EEXIST;
+		goto undo_netmon;
+	}
+	e = os_tun_open(&d->tun, c->name, queues,
+		c->has_offload ? OS_TUN_OFFLOAD_USO : OS_TUN_OFFLOAD_NONE, c->log);
+	if (e) {
+		goto undo_netmon;
+	}
+	e = set_up_link(d, c);
+	if (e) {
+		goto undo_tun;
+	}
+	return WEFT_OK;
+
+undo_tun:
+	os_tun_close(&d->tun);
+undo_netmon:
+	os_netmon_close(d->netmon);
+undo_netlink:
+	os_netlink_close(d->netlink);
+	return e;
+}
+
+void
+node_device_close(struct node_device *d)
+{
+	os_tun_close(&d->tun);
+	os_netmon_close(d->netmon);
+	os_netlink_close(d->netlink);
+}
+
+int
+node_device_monitor_fd(const struct node_device *d)
+{
+	return os_netmon_fd(d->netmon);
+}
+
+static void
+take_link(struct node_device *d, const char *name, bool is_up, uint32_t mtu, const struct log *log)
+{
+	if (strncmp(d->name, name, sizeof(d->name)) != 0) {
+		log_info(log, "%s: renamed to %s", d->name, name);
+		snprintf(d->name, sizeof(d->name), "%s", name);
+	}
+	d->is_up = is_up;
+	d->mtu = mtu <= UINT16_MAX ? (uint16_t)mtu : UINT16_MAX;
+}
+
+enum weft_err
+node_device_read_news(struct node_device *d, const struct log *log)
+{
+	struct os_netmon_event e;
+	enum weft_err err;
+	while ((err = os_netmon_next(d->netmon, &e)) == WEFT_OK) {
+		struct os_link_info info;
+		if (e.kind == OS_NETMON_LOST) {
+			if (os_netlink_link_by_index(d->netlink, d->ifindex, &info) ==
+				WEFT_ENOENT) {
+				return WEFT_ECLOSED;
+			}
+			take_link(d, info.name, info.is_up, info.mtu, log);
+		} else if (e.index == d->ifindex && e.kind == OS_NETMON_LINK) {
+			take_link(d, e.name, e.is_up, e.mtu, log);
+		} else if (e.index == d->ifindex && e.kind == OS_NETMON_LINK_DEL) {
+			log_info(log, "%s: the interface was deleted", d->name);
+			return WEFT_ECLOSED;
+		}
+	}
+	return err == WEFT_EAGAIN ? WEFT_OK : err;
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "link/udp.h"
+#include "node/crew.h"
+#include "node/device.h"
+#include "node/runner.h"
+#include "node/stamp.h"
+#include "os/clock.h"
+#include "os/entropy.h"
+#include "os/process.h"
+#include "os/udp.h"
+#include "port/tun.h"
+
+#define MAIL_MSGS_MAX 64
+#define MAIL_EVENTS_MAX 64
+/* Up to this many processors one worker a device is best: a hand-off costs more than it wins
+ * while the two ends of a flow and the applications want the same cores. */
+#define AUTO_SINGLE_CPUS 2
+#define AUTO_WORKERS_MAX 4
+
+struct node {
+	struct node_device dev; /* the interface in the kernel */
+	struct log log;
+	struct wg_device *device;
+	struct os_rwlock lock; /* guards device, mail, and what its comment in wg/device.h says */
+	struct wg_out mail;
+	struct drop_counts mail_drops; /* under the lock */
+	_Atomic uint16_t listen_port;
+	_Atomic int64_t deadline_ns;
+	uint32_t fwmark;
+	unsigned workers;
+	struct crew *crew;
+	struct runner runners[NODE_WORKERS_MAX];
+	unsigned runners_n;
+	struct stamp stamp;
+	bool has_offload;
+	const char *aead_name;
+	struct mono born;
+	struct os_wake gone; /* the interface is gone, seen by a worker or by the monitor */
+	_Atomic bool is_gone;
+	struct log_limit stale_limit; /* under the lock */
+};
+
+struct wg_time
+node_time(void)
+{
+	return (struct wg_time){.mono = os_clock_mono(), .wall_ns = os_clock_wall_ns()};
+}
+
+static void
+wake_runner(void *ctx, unsigned i)
+{
+	struct node *n = ctx;
+	if (i < n->runners_n) {
+		runner_wake(&n->runners[i]);
+	}
+}
+
+static void
+on_closed(void *ctx)
+{
+	struct node *n = ctx;
+	atomic_store(&n->is_gone, true);
+	os_wake_signal(&n->gone);
+}
+
+static char *
+short_key(struct wg_peer *p, char out[16])
+{
+	struct wg_peer_info info;
+	wg_peer_info(p, &info);
+	snprintf(out, 16, "%02x%02x%02x%02x...", info.public_key[0], info.public_key[1],
+		info.public_key[2], info.public_key[3]);
+	return out;
+}
+
+/* The engine's news. With the lock held alone. */
+static void
+on_event(void *ctx, const struct wg_event *e, struct wg_time now)
+{
+	struct node *n = ctx;
+	char key[16];
+	char to[ENDPOINT_TEXT_MAX];
+	struct endpoint at;
+	switch (e->kind) {
+	case WG_EVENT_STAMP:
+		stamp_save(&n->stamp, e->value, &n->log);
+		break;
+	case WG_EVENT_SESSION:
+		log_debug(&n->log, "%s: peer %s: session is up", n->dev.name,
+			short_key(e->peer, key));
+		break;
+	case WG_EVENT_ENDPOINT:
+		at = wg_peer_endpoint(e->peer);
+		log_info(&n->log, "%s: peer %s: endpoint is now %s", n->dev.name,
+			short_key(e->peer, key), endpoint_format(&at, to));
+		break;
+	case WG_EVENT_GAVE_UP:
+		log_info(&n->log, "%s: peer %s: no handshake answer, %llu waiting packets dropped",
+			n->dev.name, short_key(e->peer, key), (unsigned long long)e->value);
+		break;
+	case WG_EVENT_STALE:
+		if (log_limit_take(&n->stale_limit, now.mono)) {
+			log_warn(&n->log,
+				"%s: peer %s: initiation with an old timestamp: replayed, or the "
+				"peer's clock went backward",
+				n->dev.name, short_key(e->peer, key));
+		}
+		break;
+	case WG_EVENT_HANDSHAKE:
+		log_debug(&n->log, "%s: peer %s: sending initiation, attempt %llu", n->dev.name,
+			short_key(e->peer, key), (unsigned long long)e->value);
+		break;
+	}
+}
+
+static unsigned
+choose_workers(unsigned wanted)
+{
+	if (wanted > 0) {
+		return wanted < NODE_WORKERS_MAX ? wanted : NODE_WORKERS_MAX;
+	}
+	unsigned cpus = os_process_cpus();
+	if (cpus <= AUTO_SINGLE_CPUS) {
+		return 1;
+	}
+	return cpus / 2 < AUTO_WORKERS_MAX ? cpus / 2 : AUTO_WORKERS_MAX;
+}
+
+static enum weft_err
+init_engine(struct node *n)
+{
+	struct wg_device_config c = {.entropy = os_entropy(), .stamp_s = n->stamp.seconds};
+	n->mail = (struct wg_out){.msgs = malloc(MAIL_MSGS_MAX * sizeof(struct wg_msg)),
+		.msgs_cap = MAIL_MSGS_MAX,
+		.events = malloc(MAIL_EVENTS_MAX * sizeof(struct wg_event)),
+		.events_cap = MAIL_EVENTS_MAX,
+		.drops = &n->mail_drops};
+	if (!n->mail.msgs || !n->mail.events) {
+		return WEFT_ENOMEM;
+	}
+	return wg_device_new(&c, &n->device);
+}
+
+/* One socket pair a worker on one port. On failure none stays open. */
+static enum weft_err
+open_links(struct node *n, uint16_t port, uint32_t mark, struct link *links[])
+{
+	unsigned opened = 0;
+	enum weft_err e = WEFT_OK;
+	for (; opened < n->workers; opened++) {
+		struct os_udp_config c = {.port = port,
+			.mark = mark,
+			.is_shared = n->workers > 1,
+			.is_joining = opened > 0,
+			.has_offload = n->has_offload};
+		struct os_udp u;
+		e = os_udp_open(&c, &n->log, &u);
+		if (e) {
+			break;
+		}
+		port = u.port;
+		e = link_udp_new(&u, NULL, &n->log, &links[opened]);
+		if (e) {
+			os_udp_close(&u);
+			break;
+		}
+	}
+	if (e) {
+		while (opened > 0) {
+			opened--;
+			links[opened]->ops->close(links[opened]);
+		}
+	}
+	return e;
+}
+
+static void
+watch(struct runner *r)
+{
+	int fds[2] = {-1, -1};
+	size_t n = link_udp_fds(r->worker->link, fds);
+	weft_assert(runner_watch(r, port_tun_fd(r->worker->port), fds[0], n > 1 ? fds[1] : -1) ==
+		    WEFT_OK);
+}
+
+static enum weft_err
+add_worker(struct node *n, struct link *link, enum aead_backend aead)
+{
+	unsigned i = n->runners_n;
+	struct port_tun_config pc = {.fd = n->dev.tun.fds[i],
+		.offload = n->dev.tun.offload,
+		.mtu = n->dev.mtu,
+		.log = &n->log};
+	struct port *port;
+	enum weft_err e = port_tun_new(&pc, &port);
+	if (e) {
+		return e;
+	}
+	struct worker_config wc = {
+		.env = {.device = n->device,
+			.lock = &n->lock,
+			.mail = i == 0 ? &n->mail : NULL,
+			.event = on_event,
+			.ctx = n,
+			.listen_port = &n->listen_port,
+			.deadline_ns = &n->deadline_ns,
+			.wake = wake_runner,
+			.crew = n->crew},
+		.link = link,
+		.port = port,
+		.aead = aead,
+		.index = i,
+	};
+	struct worker *w;
+	e = worker_new(&wc, &w);
+	if (e) {
+		goto undo_port;
+	}
+	struct runner *r = &n->runners[i];
+	e = runner_init(r, w);
+	if (e) {
+		w->link = NULL;
+		goto undo_port;
+	}
+	r->deadline_ns = &n->deadline_ns;
+	r->closed = on_closed;
+	r->ctx = n;
+	n->runners_n++;
+	watch(r);
+	n->aead_name = aead_backend_name(w->aead);
+	return WEFT_OK;
+
+undo_port:
+	port->ops->close(port);
+	return e;
+}
+
+static void
+stop_workers(struct node *n)
+{
+	while (n->runners_n > 0) {
+		runner_fini(&n->runners[--n->runners_n]);
+	}
+}
+
+static enum weft_err
+start_workers(struct node *n, const struct node_config *c)
+{
+	struct link *links[NODE_WORKERS_MAX];
+	enum weft_err e = open_links(n, 0, 0, links);
+	if (e) {
+		return e;
+	}
+	atomic_store(&n->listen_port, link_udp_port(links[0]));
+	unsigned given = 0;
+	for (; given < n->workers && !e; given++) {
+		e = add_worker(n, links[given], c->aead);
+	}
+	if (e) {
+		for (unsigned i = n->runners_n; i < n->workers; i++) {
+			links[i]->ops->close(links[i]);
+		}
+		stop_workers(n);
+		return e;
+	}
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		e = runner_start(&n->runners[i]);
+		if (e) {
+			stop_workers(n);
+			return e;
+		}
+	}
+	return WEFT_OK;
+}
+
+enum weft_err
+node_new(const struct node_config *c, struct node **out)
+{
+	struct node *n = calloc(1, sizeof(*n));
+	if (!n) {
+		return WEFT_ENOMEM;
+	}
+	n->log = *c->log;
+	n->workers = choose_workers(c->workers);
+	n->has_offload = c->has_offload;
+	n->born = os_clock_mono();
+	n->stale_limit = (struct log_limit){.period_ns = 60 * WEFT_NS_PER_S, .burst = 3};
+	atomic_init(&n->deadline_ns, INT64_MAX);
+	os_rwlock_init(&n->lock);
+	stamp_load(&n->stamp, c->state_dir, c->name, &n->log);
+
+	enum weft_err e = os_wake_init(&n->gone);
+	if (e) {
+		goto undo_node;
+	}
+	e = node_device_open(&n->dev, c, n->workers);
+	if (e) {
+		goto undo_wake;
+	}
+	e = init_engine(n);
+	if (e) {
+		goto undo_device;
+	}
+	if (n->workers > 1) {
+		e = crew_new(n->workers, wake_runner, n, &n->crew);
+		if (e) {
+			goto undo_device;
+		}
+	}
+	e = start_workers(n, c);
+	if (e) {
+		goto undo_crew;
+	}
+	*out = n;
+	return WEFT_OK;
+
+undo_crew:
+	if (n->crew) {
+		crew_free(n->crew);
+	}
+undo_device:
+	if (n->device) {
+		wg_device_free(n->device);
+	}
+	free(n->mail.msgs);
+	free(n->mail.events);
+	node_device_close(&n->dev);
+undo_wake:
+	os_wake_fini(&n->gone);
+undo_node:
+	os_rwlock_fini(&n->lock);
+	free(n);
+	return e;
+}
+
+void
+node_free(struct node *n)
+{
+	stop_workers(n);
+	if (n->crew) {
+		crew_free(n->crew);
+	}
+	wg_device_free(n->device);
+	node_device_close(&n->dev);
+	free(n->mail.msgs);
+	free(n->mail.events);
+	os_wake_fini(&n->gone);
+	os_rwlock_fini(&n->lock);
+	free(n);
+}
+
+struct wg_device *
+node_lock(struct node *n, struct wg_out **out)
+{
+	os_rwlock_write_lock(&n->lock);
+	*out = &n->mail;
+	return n->device;
+}
+
+void
+node_unlock(struct node *n)
+{
+	struct wg_time now = node_time();
+	for (size_t i = 0; i < n->mail.events_n; i++) {
+		on_event(n, &n->mail.events[i], now);
+	}
+	n->mail.events_n = 0;
+	/* Worker 0 sends the mail when it ticks; due now if there is some. */
+	int64_t deadline = n->mail.msgs_n > 0 ? 0 : wg_device_deadline(n->device).ns;
+	int64_t before = atomic_exchange(&n->deadline_ns, deadline);
+	os_rwlock_write_unlock(&n->lock);
+	if (deadline < before) {
+		wake_runner(n, 0);
+	}
+}
+
+const struct wg_device *
+node_lock_shared(struct node *n)
+{
+	os_rwlock_read_lock(&n->lock);
+	return n->device;
+}
+
+void
+node_unlock_shared(struct node *n)
+{
+	os_rwlock_read_unlock(&n->lock);
+}
+
+static void
+swap_link(struct runner *r, void *arg)
+{
+	struct link *fresh = arg;
+	struct link *old = r->worker->link;
+	/* Counters go on; what lies unread in the old sockets is lost as in any rebind. */
+	fresh->stats = old->stats;
+	r->worker->rx_n = 0;
+	r->worker->rx_i = 0;
+	r->worker->rx_off = 0;
+	r->worker->link = fresh;
+	watch(r);
+	old->ops->close(old);
+}
+
+enum weft_err
+node_set_listen_port(struct node *n, uint16_t port)
+{
+	if (port != 0 && port == atomic_load(&n->listen_port)) {
+		return WEFT_OK;
+	}
+	struct link *links[NODE_WORKERS_MAX];
+	enum weft_err e = open_links(n, port, n->fwmark, links);
+	if (e) {
+		return e;
+	}
+	atomic_store(&n->listen_port, link_udp_port(links[0]));
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		runner_ask(&n->runners[i], swap_link, links[i]);
+	}
+	return WEFT_OK;
+}
+
+struct mark_ask {
+	uint32_t mark;
+	enum weft_err e;
+};
+
+static void
+set_mark(struct runner *r, void *arg)
+{
+	struct mark_ask *a = arg;
+	a->e = link_udp_set_mark(r->worker->link, a->mark);
+}
+
+enum weft_err
+node_set_fwmark(struct node *n, uint32_t mark)
+{
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		struct mark_ask a = {.mark = mark};
+		runner_ask(&n->runners[i], set_mark, &a);
+		if (a.e) {
+			/* The ones that took it go back; they had the old mark a moment ago. */
+			for (unsigned k = 0; k < i; k++) {
+				struct mark_ask back = {.mark = n->fwmark};
+				runner_ask(&n->runners[k], set_mark, &back);
+			}
+			return a.e;
+		}
+	}
+	n->fwmark = mark;
+	return WEFT_OK;
+}
+
+int
+node_event_fd(const struct node *n)
+{
+	return n->gone.fd;
+}
+
+bool
+node_is_gone(const struct node *n)
+{
+	return atomic_load(&n->is_gone);
+}
+
+struct mtu_ask {
+	uint16_t mtu;
+};
+
+static void
+set_mtu(struct runner *r, void *arg)
+{
+	r->worker->port->mtu = ((struct mtu_ask *)arg)->mtu;
+}
+
+int
+node_monitor_fd(const struct node *n)
+{
+	return node_device_monitor_fd(&n->dev);
+}
+
+void
+node_monitor(struct node *n)
+{
+	bool was_up = n->dev.is_up;
+	uint16_t mtu = n->dev.mtu;
+	if (node_device_read_news(&n->dev, &n->log) == WEFT_ECLOSED) {
+		on_closed(n);
+		return;
+	}
+	if (n->dev.mtu != mtu) {
+		struct mtu_ask a = {n->dev.mtu};
+		for (unsigned i = 0; i < n->runners_n; i++) {
+			runner_ask(&n->runners[i], set_mtu, &a);
+		}
+	}
+	if (n->dev.is_up != was_up) {
+		struct wg_out *out;
+		struct wg_device *d = node_lock(n, &out);
+		wg_device_set_up(d, n->dev.is_up, node_time(), out);
+		node_unlock(n);
+	}
+}
+
+const struct node_device *
+node_device_of(const struct node *n)
+{
+	return &n->dev;
+}
+
+static void
+add_link_stats(struct link_stats *to, const struct link_stats *s)
+{
+	to->rx_bytes += s->rx_bytes;
+	to->rx_datagrams += s->rx_datagrams;
+	to->rx_calls += s->rx_calls;
+	to->tx_bytes += s->tx_bytes;
+	to->tx_datagrams += s->tx_datagrams;
+	to->tx_calls += s->tx_calls;
+	to->gso_off_count += s->gso_off_count;
+}
+
+static void
+add_port_stats(struct port_stats *to, const struct port_stats *s)
+{
+	to->rx_bytes += s->rx_bytes;
+	to->rx_frames += s->rx_frames;
+	to->tx_bytes += s->tx_bytes;
+	to->tx_frames += s->tx_frames;
+	to->join_off_count += s->join_off_count;
+}
+
+static void
+add_drops(struct drop_counts *to, const struct drop_counts *d)
+{
+	for (size_t i = 0; i < DROP_COUNT; i++) {
+		to->n[i] += d->n[i];
+	}
+}
+
+static void
+take_stats(struct runner *r, void *arg)
+{
+	struct node_stats *to = arg;
+	struct worker *w = r->worker;
+	link_udp_sync(w->link);
+	add_link_stats(&to->link, &w->link->stats);
+	add_port_stats(&to->port, &w->port->stats);
+	add_drops(&to->drops, &w->link->stats.drops);
+	add_drops(&to->drops, &w->port->stats.drops);
+	add_drops(&to->drops, &w->stats.drops);
+	to->handshakes_rx += w->stats.handshakes_rx;
+	to->keepalives_rx += w->stats.keepalives_rx;
+}
+
+void
+node_stats(struct node *n, struct node_stats *out)
+{
+	*out = (struct node_stats){0};
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		runner_ask(&n->runners[i], take_stats, out);
+	}
+	os_rwlock_read_lock(&n->lock);
+	add_drops(&out->drops, &n->mail_drops);
+	os_rwlock_read_unlock(&n->lock);
+}
+
+static void
+take_facts(struct runner *r, void *arg)
+{
+	struct node_facts *f = arg;
+	f->has_udp_gso = link_udp_has_gso(r->worker->link);
+	f->has_udp_gro = link_udp_has_gro(r->worker->link);
+	f->has_tso = r->worker->port->caps.has_tcp4;
+	f->has_uso = r->worker->port->caps.has_udp4;
+}
+
+void
+node_facts(struct node *n, struct node_facts *out)
+{
+	*out = (struct node_facts){.ifindex = n->dev.ifindex,
+		.mtu = n->dev.mtu,
+		.is_up = n->dev.is_up,
+		.listen_port = atomic_load(&n->listen_port),
+		.fwmark = n->fwmark,
+		.workers = n->workers,
+		.aead = n->aead_name,
+		.uptime_ns = mono_diff_ns(os_clock_mono(), n->born)};
+	memcpy(out->name, n->dev.name, sizeof(out->name));
+	runner_ask(&n->runners[0], take_facts, out);
+}

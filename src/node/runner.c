@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/runner.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "node/crew.h"
+#include "node/node.h"
+#include "os/clock.h"
+
+/* The wake, and the three of runner_watch(). */
+#define RUNNER_WATCHES 8
+/* Turns of helping others without finding work before a worker of a crew sleeps: about as long
+ * as waking it again would take. */
+#define HELP_SPINS 200
+
+static void
+on_port(void *ctx, uint32_t events)
+{
+	struct runner *r = ctx;
+	(void)events;
+	r->ready |= WORKER_READY_PORT;
+}
+
+static void
+on_link(void *ctx, uint32_t events)
+{
+	struct runner *r = ctx;
+	(void)events;
+	r->ready |= WORKER_READY_LINK;
+}
+
+static void
+on_wake(void *ctx, uint32_t events)
+{
+	struct runner *r = ctx;
+	(void)events;
+	os_wake_clear(&r->wake);
+}
+
+enum weft_err
+runner_init(struct runner *r, struct worker *w)
+{
+	r->worker = w;
+	r->fds[0] = r->fds[1] = r->fds[2] = -1;
+	enum weft_err e = os_loop_new(RUNNER_WATCHES, &r->loop);
+	if (e) {
+		return e;
+	}
+	e = os_wake_init(&r->wake);
+	if (e) {
+		goto undo_loop;
+	}
+	e = os_loop_add(r->loop, r->wake.fd, OS_READABLE, on_wake, r);
+	if (e) {
+		goto undo_wake;
+	}
+	os_mutex_init(&r->mutex);
+	os_cond_init(&r->done);
+	return WEFT_OK;
+
+undo_wake:
+	os_wake_fini(&r->wake);
+undo_loop:
+	os_loop_free(r->loop);
+	return e;
+}
+
+enum weft_err
+runner_watch(struct runner *r, int port, int link4, int link6)
+{
+	int fds[3] = {port, link4, link6};
+	for (unsigned i = 0; i < 3; i++) {
+		if (r->fds[i] >= 0) {
+			os_loop_del(r->loop, r->fds[i]);
+		}
+		r->fds[i] = -1;
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		if (fds[i] < 0) {
+			continue;
+		}
+		enum weft_err e =
+			os_loop_add(r->loop, fds[i], OS_READABLE, i == 0 ? on_port : on_link, r);
+		if (e) {
+			return e;
+		}
+		r->fds[i] = fds[i];
+	}
+	r->ready |= WORKER_READY_LINK | WORKER_READY_PORT;
+	return WEFT_OK;
+}
+
+/* Returns whether to stop. */
+static bool
+take_news(struct runner *r)
+{
+	os_mutex_lock(&r->mutex);
+	atomic_store_explicit(&r->has_news, false, memory_order_relaxed);
+	if (r->ask) {
+		r->ask(r, r->ask_arg);
+		r->ask = NULL;
+		os_cond_broadcast(&r->done);
+	}
+	bool is_stopping = r->is_stopping;
+	os_mutex_unlock(&r->mutex);
+	return is_stopping;
+}
+
+static struct mono
+deadline_of(const struct runner *r)
+{
+	if (r->worker->index != 0) {
+		return MONO_NEVER;
+	}
+	return (struct mono){atomic_load_explicit(r->deadline_ns, memory_order_relaxed)};
+}
+
+static void
+wait_for_work(struct runner *r)
+{
+	struct crew *crew = r->worker->env.crew;
+	if (crew && crew_set_idle(crew, r->worker->index, true)) {
+		r->ready |= WORKER_READY_HELP;
+		return;
+	}
+	os_loop_wait(r->loop, deadline_of(r));
+	if (crew) {
+		crew_set_idle(crew, r->worker->index, false);
+		r->ready |= WORKER_READY_HELP;
+	}
+}
+
+static void
+run(void *arg)
+{
+	struct runner *r = arg;
+	unsigned spins = 0;
+	for (;;) {
+		if (atomic_load_explicit(&r->has_news, memory_order_acquire) && take_news(r)) {
+			return;
+		}
+		struct wg_time now = node_time();
+		if (!mono_is_before(now.mono, deadline_of(r))) {
+			worker_tick(r->worker, now);
+		}
+		unsigned ready = r->ready;
+		r->ready = 0;
+		unsigned more = ready ? worker_turn(r->worker, now, ready) : 0;
+		if (r->worker->is_closed) {
+			r->worker->is_closed = false;
+			os_loop_del(r->loop, r->fds[0]);
+			r->fds[0] = -1;
+			r->closed(r->ctx);
+		}
+		if (more & (WORKER_READY_LINK | WORKER_READY_PORT)) {
+			/* Trying a side that is empty costs as much as asking whether it is. */
+			r->ready = WORKER_READY_LINK | WORKER_READY_PORT;
+			spins = 0;
+		} else if ((more & WORKER_READY_HELP) ||
+			   (r->worker->env.crew && spins < HELP_SPINS)) {
+			spins = more & WORKER_READY_HELP ? 0 : spins + 1;
+			os_loop_wait(r->loop, (struct mono){0});
+			r->ready |= WORKER_READY_HELP;
+		} else {
+			wait_for_work(r);
+			spins = 0;
+		}
+	}
+}
+
+enum weft_err
+runner_start(struct runner *r)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "weft-%u", r->worker->index);
+	return os_thread_start(&r->thread, name, 0, run, r);
+}
+
+void
+runner_wake(struct runner *r)
+{
+	os_wake_signal(&r->wake);
+}
+
+void
+runner_ask(struct runner *r, void (*ask)(struct runner *r, void *arg), void *arg)
+{
+	os_mutex_lock(&r->mutex);
+	r->ask = ask;
+	r->ask_arg = arg;
+	atomic_store_explicit(&r->has_news, true, memory_order_release);
+	runner_wake(r);
+	while (r->ask) {
+		os_cond_wait(&r->done, &r->mutex, MONO_NEVER);
+	}
+	os_mutex_unlock(&r->mutex);
+}
+
+void
+runner_fini(struct runner *r)
+{
+	os_mutex_lock(&r->mutex);
+	r->is_stopping = true;
+	atomic_store_explicit(&r->has_news, true, memory_order_release);
+	os_mutex_unlock(&r->mutex);
+	runner_wake(r);
+	os_thread_join(&r->thread);
+	worker_free(r->worker);
+	os_mutex_fini(&r->mutex);
+	os_cond_fini(&r->done);
+	os_wake_fini(&r->wake);
+	os_loop_free(r->loop);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file that remembers the last handshake timestamp a device sent, so that a clock that was
+ * set back does not shut it out (CASES.md 9). Never a condition for running: a disk that
+ * cannot be written is said once. */
+#ifndef WEFT_NODE_STAMP_H
+#define WEFT_NODE_STAMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+#define STAMP_PATH_MAX 128
+
+struct stamp {
+	char path[STAMP_PATH_MAX]; /* empty: not persisted */
+	uint64_t seconds;          /* TAI64N seconds; 0 = none known */
+	bool has_warned;
+};
+
+void stamp_load(struct stamp *s, const char *state_dir, const char *name, const struct log *log);
+void stamp_save(struct stamp *s, uint64_t seconds, const struct log *log);
+
+#endif

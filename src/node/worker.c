@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node/worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "node/crew.h"
+#include "node/egress.h"
+#include "node/ingress.h"
+
+/* Batches of one kind in a turn before the other side gets its chance: bounds the time that a
+ * ping waits behind a bulk transfer to this many batches of about 50 us. */
+#define TURN_BATCHES 4
+
+static enum weft_err
+alloc_buffers(struct worker *w)
+{
+	w->frame_buf = malloc(WORKER_FRAME_LEN);
+	w->egress = malloc(sizeof(*w->egress));
+	w->flush = malloc(sizeof(*w->flush));
+	w->ingress = malloc(sizeof(*w->ingress));
+	w->pkts = malloc(JOB_PKTS_MAX * sizeof(*w->pkts));
+	w->joined = (struct gro_out){.frames = malloc(JOB_PKTS_MAX * sizeof(struct gro_frame)),
+		.frames_cap = JOB_PKTS_MAX,
+		.pieces = malloc(2 * JOB_PKTS_MAX * sizeof(struct gro_piece)),
+		.pieces_cap = 2 * (size_t)JOB_PKTS_MAX};
+	w->out = (struct wg_out){.msgs = malloc(WORKER_MSGS_MAX * sizeof(struct wg_msg)),
+		.msgs_cap = WORKER_MSGS_MAX,
+		.events = malloc(WORKER_EVENTS_MAX * sizeof(struct wg_event)),
+		.events_cap = WORKER_EVENTS_MAX,
+		.drops = &w->stats.drops};
+	if (!w->frame_buf || !w->egress || !w->flush || !w->ingress || !w->pkts ||
+		!w->joined.frames || !w->joined.pieces || !w->out.msgs || !w->out.events) {
+		return WEFT_ENOMEM;
+	}
+	egress_job_init(w->egress);
+	egress_job_init(w->flush);
+	ingress_job_init(w->ingress);
+	w->ingress->buf = NULL;
+	return WEFT_OK;
+}
+
+static void
+free_buffers(struct worker *w)
+{
+	free(w->frame_buf);
+	free(w->egress);
+	free(w->flush);
+	free(w->ingress);
+	free(w->pkts);
+	free(w->joined.frames);
+	free(w->joined.pieces);
+	free(w->out.msgs);
+	free(w->out.events);
+}
+
+enum weft_err
+worker_new(const struct worker_config *c, struct worker **out)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	if (!w) {
+		return WEFT_ENOMEM;
+	}
+	w->env = c->env;
+	w->index = c->index;
+	enum weft_err e = alloc_buffers(w);
+	if (e) {
+		goto undo_worker;
+	}
+	e = aead_new(c->aead, &w->aead);
+	if (e) {
+		goto undo_worker;
+	}
+	w->link = c->link;
+	w->port = c->port;
+	*out = w;
+	return WEFT_OK;
+
+undo_worker:
+	free_buffers(w);
+	free(w);
+	return e;
+}
+
+void
+worker_free(struct worker *w)
+{
+	weft_assert(w->notes_n == 0);
+	while (w->ready_n > 0) {
+		wg_peer_put(w->ready[--w->ready_n]);
+	}
+	w->link->ops->close(w->link);
+	w->port->ops->close(w->port);
+	aead_free(w->aead);
+	free_buffers(w);
+	free(w);
+}
+
+struct wg_note *
+worker_note_slot(struct worker *w)
+{
+	if (w->notes_n == WORKER_NOTES_MAX) {
+		return NULL;
+	}
+	w->notes[w->notes_n] = (struct wg_note){0};
+	return &w->notes[w->notes_n];
+}
+
+void
+worker_note_keep(struct worker *w, struct wg_note *note)
+{
+	weft_dassert(note == &w->notes[w->notes_n]);
+	if (note->needs != 0) {
+		w->notes_n++;
+	}
+}
+
+void
+worker_begin_engine(struct worker *w)
+{
+	os_rwlock_write_lock(w->env.lock);
+}
+
+void
+worker_add_ready(struct worker *w, struct wg_peer *p)
+{
+	for (size_t i = 0; i < w->ready_n; i++) {
+		if (w->ready[i] == p) {
+			return;
+		}
+	}
+	/* Full only when a turn brings more sessions up than a turn has events; what is staged
+	 * then leaves with the peer's next packet, which finds it waiting. */
+	if (w->ready_n < WORKER_READY_MAX) {
+		wg_peer_get(p);
+		w->ready[w->ready_n++] = p;
+	}
+}
+
+/* Remembers the peers that can send what waits, and tells the owner the news. */
+static void
+take_events(struct worker *w, struct wg_time now)
+{
+	for (size_t i = 0; i < w->out.events_n; i++) {
+		const struct wg_event *e = &w->out.events[i];
+		if (e->kind == WG_EVENT_SESSION) {
+			worker_add_ready(w, e->peer);
+		}
+		if (w->env.event) {
+			w->env.event(w->env.ctx, e, now);
+		}
+	}
+	w->out.events_n = 0;
+}
+
+static void
+send_msgs(struct worker *w)
+{
+	struct link_run runs[WORKER_MSGS_MAX];
+	size_t n = 0;
+	for (size_t i = 0; i < w->out.msgs_n; i++) {
+		struct wg_msg *m = &w->out.msgs[i];
+		if (m->to.addr.family == IP_FAMILY_NONE) {
+			w->stats.drops.n[DROP_TX_ENDPOINT]++;
+			continue;
+		}
+		runs[n++] = (struct link_run){
+			.to = &m->to, .data = m->bytes, .len = m->len, .seg = m->len};
+	}
+	if (n > 0) {
+		w->link->ops->send(w->link, runs, n);
+	}
+	w->out.msgs_n = 0;
+}
+
+void
+worker_end_engine(struct worker *w, struct wg_time now)
+{
+	if (w->notes_n > 0) {
+		wg_device_settle(w->env.device, now, w->notes, w->notes_n, &w->out);
+		w->notes_n = 0;
+	}
+	take_events(w, now);
+	int64_t deadline = wg_device_deadline(w->env.device).ns;
+	int64_t before =
+		atomic_exchange_explicit(w->env.deadline_ns, deadline, memory_order_relaxed);
+	os_rwlock_write_unlock(w->env.lock);
+	if (deadline < before && w->index != 0) {
+		w->env.wake(w->env.ctx, 0); /* worker 0 sleeps until the old one */
+	}
+	send_msgs(w);
+}
+
+void
+worker_settle(struct worker *w, struct wg_time now)
+{
+	if (w->notes_n > 0) {
+		worker_begin_engine(w);
+		worker_end_engine(w, now);
+	}
+}
+
+/* What control left under the lock becomes ours to send. */
+static void
+take_mail(struct worker *w)
+{
+	struct wg_out *mail = w->env.mail;
+	if (!mail) {
+		return;
+	}
+	size_t n = mail->msgs_n;
+	size_t room = w->out.msgs_cap - w->out.msgs_n;
+	n = n < room ? n : room;
+	memcpy(w->out.msgs + w->out.msgs_n, mail->msgs, n * sizeof(mail->msgs[0]));
+	w->out.msgs_n += n;
+	memmove(mail->msgs, mail->msgs + n, (mail->msgs_n - n) * sizeof(mail->msgs[0]));
+	mail->msgs_n -= n;
+}
+
+void
+worker_tick(struct worker *w, struct wg_time now)
+{
+	worker_begin_engine(w);
+	take_mail(w);
+	wg_device_tick(w->env.device, now, &w->out);
+	worker_end_engine(w, now);
+	egress_flush_ready(w, now);
+}
+
+static unsigned
+turn_link(struct worker *w, struct wg_time now)
+{
+	bool is_empty = false;
+	for (int i = 0; i < TURN_BATCHES && !is_empty; i++) {
+		if (ingress_fill(w, w->ingress, now, &is_empty)) {
+			ingress_open(w->aead, w->ingress);
+			ingress_deliver(w, w->ingress, now);
+		}
+		if (w->ready_n > 0) {
+			egress_flush_ready(w, now);
+		}
+	}
+	return is_empty ? 0 : WORKER_READY_LINK;
+}
+
+static unsigned
+turn_port(struct worker *w, struct wg_time now)
+{
+	bool is_empty = false;
+	for (int i = 0; i < TURN_BATCHES && !is_empty; i++) {
+		if (egress_fill(w, w->egress, now, &is_empty)) {
+			egress_seal(w->aead, w->egress);
+			egress_send(w, w->egress, now);
+		}
+		if (w->ready_n > 0) {
+			egress_flush_ready(w, now);
+		}
+	}
+	return is_empty ? 0 : WORKER_READY_PORT;
+}
+
+unsigned
+worker_turn(struct worker *w, struct wg_time now, unsigned ready)
+{
+	if (w->env.crew) {
+		return crew_turn(w->env.crew, w, now, ready);
+	}
+	unsigned more = 0;
+	if (ready & WORKER_READY_LINK) {
+		more |= turn_link(w, now);
+	}
+	if (ready & WORKER_READY_PORT) {
+		more |= turn_port(w, now);
+	}
+	return more;
+}

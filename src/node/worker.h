@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One worker: a link and a port of its own, the batches between them, and its turn.
+ *
+ * Free of waiting and of clocks: worker_turn() does what there is to do at the time it is
+ * told, so the simulator runs whole nodes under virtual time with the code of the daemon.
+ * runner.c gives it a thread. */
+#ifndef WEFT_NODE_WORKER_H
+#define WEFT_NODE_WORKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "crypto/aead.h"
+#include "link/link.h"
+#include "node/job.h"
+#include "os/thread.h"
+#include "port/port.h"
+#include "wg/device.h"
+
+#define WORKER_NOTES_MAX 128
+#define WORKER_MSGS_MAX 64
+#define WORKER_EVENTS_MAX 64
+#define WORKER_READY_MAX 256
+/* A frame, 64 B of slack for headers, and room so that a read never ends at the edge. */
+#define WORKER_FRAME_LEN (65536 + 256)
+
+struct crew;
+
+/* What the workers of one device share. */
+struct worker_env {
+	struct wg_device *device;
+	struct os_rwlock *lock; /* guards device as wg/device.h says */
+	struct wg_out *mail;    /* under the lock alone: put there by control, sent by worker 0 */
+	/* News, called with the lock held alone, before the messages that came with it are sent. */
+	void (*event)(void *ctx, const struct wg_event *e, struct wg_time now);
+	void *ctx;
+	_Atomic uint16_t *listen_port; /* to know our own outer packets at the port */
+	_Atomic int64_t *deadline_ns;  /* of the engine; written under the lock alone */
+	/* Makes worker i leave its wait; any thread. NULL with one worker that nobody waits for. */
+	void (*wake)(void *ctx, unsigned i);
+	struct crew *crew; /* NULL with one worker */
+};
+
+struct worker_stats {
+	struct drop_counts drops;
+	uint64_t handshakes_rx, keepalives_rx;
+};
+
+struct worker {
+	struct worker_env env;
+	struct link *link;
+	struct port *port;
+	struct aead *aead;
+	unsigned index;
+	bool is_closed; /* the port is gone */
+
+	/* Outbound. */
+	uint8_t *frame_buf;
+	struct frame frame;
+	bool has_frame;            /* read, not yet split: the arena was full */
+	struct egress_job *egress; /* with one worker; the lane's jobs otherwise */
+	struct egress_job *flush;  /* for packets that waited for a handshake */
+
+	/* Inbound. */
+	struct link_rx rx[JOB_RX_MAX];
+	size_t rx_n, rx_i; /* entries rx_i.. are not yet taken */
+	size_t rx_off;     /* bytes of entry rx_i already taken */
+	struct ingress_job *ingress;
+	struct gro_pkt *pkts;
+	struct gro_out joined;
+
+	struct wg_note notes[WORKER_NOTES_MAX];
+	size_t notes_n;
+	struct wg_out out;
+	struct wg_peer *ready[WORKER_READY_MAX]; /* references: can send, may have packets staged */
+	size_t ready_n;
+	struct worker_stats stats;
+};
+
+/* Bits of what may have something to read. */
+#define WORKER_READY_LINK 1u
+#define WORKER_READY_PORT 2u
+
+struct worker_config {
+	struct worker_env env;
+	struct link *link; /* the worker closes them */
+	struct port *port;
+	enum aead_backend aead;
+	unsigned index;
+};
+
+/* On failure link and port stay the caller's. */
+WEFT_MUST_CHECK enum weft_err worker_new(const struct worker_config *c, struct worker **out);
+void worker_free(struct worker *w);
+
+/* Takes batches from what `ready` names. Returns the bits where more may be waiting. */
+unsigned worker_turn(struct worker *w, struct wg_time now, unsigned ready);
+/* Runs the engine's due timers and sends control's mail. Worker 0 alone. */
+void worker_tick(struct worker *w, struct wg_time now);
+
+/* --- for egress.c, ingress.c and crew.c --- */
+/* Alone under the lock between begin and end; end sends what the engine made. */
+void worker_begin_engine(struct worker *w);
+void worker_end_engine(struct worker *w, struct wg_time now);
+/* Brings notes back to the engine when there are any. */
+void worker_settle(struct worker *w, struct wg_time now);
+/* Room for one more note, settling when needed is the caller's: NULL when full. */
+struct wg_note *worker_note_slot(struct worker *w);
+/* The peer's staged packets are to be sent at the next egress_flush_ready(). Under the lock. */
+void worker_add_ready(struct worker *w, struct wg_peer *p);
+/* Keeps the slot if the engine filled it. */
+void worker_note_keep(struct worker *w, struct wg_note *note);
+
+#endif
