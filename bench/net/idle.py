@@ -10,8 +10,9 @@ import statistics
 import time
 from typing import Callable
 
-from lab import Conf, GoDevice, Lab, Namespace, Node, PeerConf, binary, genkey, wait_for
+from lab import Conf, GoDevice, Lab, Namespace, Node, PeerConf, genkey
 from lab import procfs
+from lab.weft import Run
 from table import number, table
 
 
@@ -21,15 +22,6 @@ def many_peers(count: int, seed: int = 1) -> list[PeerConf]:
     base = int(ipaddress.IPv4Address("10.64.0.0"))
     return [PeerConf(base64.b64encode(rng.randbytes(32)).decode(), [f"{ipaddress.IPv4Address(base + i)}/32"],
                      f"192.0.2.{i % 254 + 1}:{1024 + i % 60000}") for i in range(count)]
-
-
-class WeftRun:
-    """`weft run NAME`, to be filled by `wg setconf`."""
-
-    def __init__(self, ns: Namespace, name: str):
-        self.process = ns.spawn(binary(), "run", "--foreground", name)
-        self.pid = self.process.pid
-        wait_for(lambda: ns.run("test", "-S", f"/run/wireguard/{name}.sock", check=False).returncode == 0, 5, "weft's UAPI socket")
 
 
 def _setconf(lab: Lab, ns: Namespace, name: str, conf: Conf) -> float:
@@ -53,7 +45,7 @@ def weft_up(peers: int) -> dict[str, float]:
 def weft_setconf(peers: int) -> dict[str, float]:
     with Lab() as lab:
         ns = lab.namespace("idle")
-        d = WeftRun(ns, "weft0")
+        d = Run(ns, "weft0")
         took = _setconf(lab, ns, "weft0", Conf(genkey(), many_peers(peers), 51820))
         return {"start_s": took, "rss_kib": procfs.rss_kib(d.pid), "peak_kib": procfs.peak_rss_kib(d.pid)}
 

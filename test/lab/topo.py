@@ -56,7 +56,7 @@ def routed(lab: Lab, mtu: int = 1500) -> Routed:
     lab.veth(t.b, "eth0", [t.b4 + "/24", t.b6 + "/64"], t.r, "tob", [t.rb4 + "/24", t.rb6 + "/64"], mtu)
     t.r.sysctl(net__ipv4__ip_forward=1, net__ipv6__conf__all__forwarding=1)
     for ns, via4, via6 in ((t.a, t.ra4, t.ra6), (t.b, t.rb4, t.rb6)):
-        ns.run("ip", "-batch", "-", input=f"route add default via {via4}\n-6 route add default via {via6}\n")
+        ns.run("ip", "-batch", "-", input=f"route add default via {via4}\nroute add default via {via6}\n")
     return t
 
 

@@ -62,3 +62,45 @@ class Node:
 
     def stop(self) -> None:
         self.down()
+
+
+class Run:
+    """A device started by `weft run NAME`, which `wg` then fills."""
+
+    def __init__(self, ns: Namespace, name: str, options: list[str] | None = None, weft: str | None = None):
+        self.ns, self.name = ns, name
+        self.process = ns.spawn(weft or binary(), "run", "--foreground", *(options or []), name)
+        wait_for(lambda: not self.process.is_running or self.has_socket(), 5, "weft's UAPI socket")
+        if not self.process.is_running:
+            raise CommandFailed(f"{ns.name}: weft run {name}: {self.process.output}")
+
+    def has_socket(self) -> bool:
+        return self.ns.run("test", "-S", f"/run/wireguard/{self.name}.sock", check=False).returncode == 0
+
+    @property
+    def pids(self) -> list[int]:
+        return [self.process.pid]
+
+    def setconf(self, conf: Conf) -> None:
+        path = self.ns.lab.dir / f"{self.ns.name}-{self.name}.wg"
+        path.write_text(conf.wg_text())
+        self.ns.run("wg", "setconf", self.name, str(path), timeout=300)
+
+    def configure(self, conf: Conf) -> None:
+        """setconf, then addresses, up and routes by `ip`, as a person would."""
+        self.setconf(conf)
+        for a in conf.addresses:
+            self.ns.run("ip", "address", "add", a, "dev", self.name)
+        self.ns.run("ip", "link", "set", "dev", self.name, "up")
+        for p in conf.peers:
+            for prefix in p.allowed:
+                self.ns.run("ip", "route", "replace", prefix, "dev", self.name, check=False)
+
+    def dump(self) -> Dump:
+        return dump(self.ns, self.name)
+
+    def status(self) -> dict:
+        return json.loads(self.ns.out(binary(), "status", "--json", self.name))
+
+    def stop(self) -> None:
+        self.process.stop()

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft with weft."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from lab.fixtures import lab, pytest_runtest_makereport  # noqa: E402,F401
