@@ -26,7 +26,7 @@ def test_every_outer_packet_carries_the_configured_mark(lab, family):
 
 def test_mark_set_changed_and_cleared_on_open_sockets(lab):
     wire = pair(lab)
-    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, GO)
+    ends("", wire.b4).up(wire.a, WEFT, wire.b, GO)
     wait_ping(wire.a, B4)
     first, second, none = marked(wire.a, "first", 0x11), marked(wire.a, "second", 0x22), marked(wire.a, "none", 0)
 

@@ -6,6 +6,7 @@ import array
 import fcntl
 import socket
 import struct
+from typing import Callable
 
 from .ns import Namespace
 
@@ -45,15 +46,25 @@ def active(ns: Namespace, device: str) -> set[str]:
     return on
 
 
-def segmentation_off(ns: Namespace, device: str) -> None:
-    """Every datagram and segment becomes its own packet on this interface (`ethtool -K DEV tso off gso off ...`)."""
+def features_off(ns: Namespace, device: str, is_meant: Callable[[str], bool]) -> None:
+    """Turns features off by name; the kernel keeps what it cannot turn off."""
     with ns.tcp_socket() as s:
         names = _names(s, device)
         words = [0] * ((len(names) + 31) // 32)
         for i, name in enumerate(names):
-            if is_segmentation(name):
+            if is_meant(name):
                 words[i // 32] |= 1 << (i % 32)
         _call(s, device, struct.pack("II", SFEATURES, len(words)) + b"".join(struct.pack("II", w, 0) for w in words))
-    left = {f for f in active(ns, device) if is_segmentation(f)}
-    if left & {"tx-tcp-segmentation", "tx-generic-segmentation", "tx-udp-segmentation"}:
+
+
+def segmentation_off(ns: Namespace, device: str) -> None:
+    """Every datagram and segment becomes its own packet on this interface (`ethtool -K DEV tso off gso off ...`)."""
+    features_off(ns, device, is_segmentation)
+    left = active(ns, device) & {"tx-tcp-segmentation", "tx-generic-segmentation", "tx-udp-segmentation"}
+    if left:
         raise RuntimeError(f"{ns.name} {device}: segmentation stays on: {sorted(left)}")
+
+
+def checksums_off(ns: Namespace, device: str) -> None:
+    """Packets leave this interface with finished checksums, so that a sniffer behind it sees them."""
+    features_off(ns, device, lambda f: f.startswith("tx-checksum"))

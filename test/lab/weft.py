@@ -57,6 +57,10 @@ class Node:
     def status(self) -> dict:
         return json.loads(self.ns.out(self.weft, "status", "--json", self.name))
 
+    def drops(self) -> dict[str, int]:
+        """Counters of every drop reason, the names as in pkt/drop.h in lower case."""
+        return self.status()["drops"]
+
     def dump(self) -> Dump:
         return dump(self.ns, self.name)
 
