@@ -36,6 +36,7 @@ conf_note_add(struct conf_report *r, enum conf_severity severity, struct conf_po
 	va_end(ap);
 }
 
+WEFT_PRINTF(4, 0)
 static void
 note_value(struct conf_report *r, enum conf_severity severity, const struct conf_value *v,
 	const char *fmt, va_list ap)
