@@ -102,7 +102,10 @@ refuse(struct link_udpsend *s, const struct link_run *run, int errnum)
 	struct mono until = mono_add_ns(s->now, LINK_UDP_GSO_RETRY_S * WEFT_NS_PER_S);
 	uint16_t seg_max = errnum == EMSGSIZE ? (uint16_t)(run->seg - 1) : 0;
 	struct link_udpsend_refusal *r = find_refusal(s, to);
+	/* The rest of a batch was made before its first message was refused. */
+	bool is_news = !r || r->seg_max != 0;
 	if (!r && s->refusals_n == LINK_UDPSEND_REFUSALS) {
+		is_news = family_off(s, to->family)->ns == 0;
 		*family_off(s, to->family) = until;
 	} else {
 		if (!r) {
@@ -112,7 +115,7 @@ refuse(struct link_udpsend *s, const struct link_run *run, int errnum)
 		r->until = until;
 		r->seg_max = seg_max < r->seg_max ? seg_max : r->seg_max;
 	}
-	if (errnum == EMSGSIZE) {
+	if (errnum == EMSGSIZE || !is_news) {
 		return;
 	}
 	s->stats->gso_off_count++;

@@ -55,6 +55,15 @@ is_stale(const struct sockaddr_un *a)
 	return is_refused;
 }
 
+static enum weft_err
+bind_path(int fd, const struct sockaddr_un *a)
+{
+	if (bind(fd, (const struct sockaddr *)a, sizeof(*a))) {
+		return os_error(errno);
+	}
+	return WEFT_OK;
+}
+
 enum weft_err
 os_unixsock_listen(const char *path, unsigned mode, int *fd)
 {
@@ -67,13 +76,12 @@ os_unixsock_listen(const char *path, unsigned mode, int *fd)
 	if (err) {
 		return err;
 	}
-	int r = bind(f, (const struct sockaddr *)&a, sizeof(a));
-	if (r && errno == EADDRINUSE && is_stale(&a)) {
+	err = bind_path(f, &a);
+	if (err == WEFT_EADDRINUSE && is_stale(&a)) {
 		(void)unlink(path);
-		r = bind(f, (const struct sockaddr *)&a, sizeof(a));
+		err = bind_path(f, &a);
 	}
-	if (r) {
-		err = os_error(errno);
+	if (err) {
 		goto undo_socket;
 	}
 	/* Before listen() every connect is refused, so nobody slips in under the umask's mode. */
