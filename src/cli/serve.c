@@ -71,10 +71,11 @@ on_signal(void *ctx, uint32_t events)
 }
 
 static void
-on_gone(void *ctx, uint32_t events)
+on_node(void *ctx, uint32_t events)
 {
 	struct server *s = ctx;
 	(void)events;
+	node_take_events(s->node);
 	if (node_is_gone(s->node)) {
 		log_info(&s->log, "%s: the interface is gone; stopping", s->o->name);
 		os_loop_stop(s->loop);
@@ -147,7 +148,7 @@ start_loop(struct server *s)
 		e = os_loop_add(s->loop, s->signal_fd, OS_READABLE, on_signal, s);
 	}
 	if (!e) {
-		e = os_loop_add(s->loop, node_event_fd(s->node), OS_READABLE, on_gone, s);
+		e = os_loop_add(s->loop, node_event_fd(s->node), OS_READABLE, on_node, s);
 	}
 	if (!e) {
 		e = os_loop_add(s->loop, node_monitor_fd(s->node), OS_READABLE, on_monitor, s);

@@ -42,7 +42,8 @@ struct node {
 	bool has_offload;
 	const char *aead_name;
 	struct mono born;
-	struct os_wake gone; /* the interface is gone, seen by a worker or by the monitor */
+	struct os_wake news;    /* for the control thread: is_gone or has_stamp */
+	_Atomic bool has_stamp; /* written, not yet synced */
 	_Atomic bool is_gone;
 	struct log_limit stale_limit; /* under the lock */
 };
@@ -67,7 +68,7 @@ on_closed(void *ctx)
 {
 	struct node *n = ctx;
 	atomic_store(&n->is_gone, true);
-	os_wake_signal(&n->gone);
+	os_wake_signal(&n->news);
 }
 
 static char *
@@ -91,6 +92,8 @@ on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 	switch (e->kind) {
 	case WG_EVENT_STAMP:
 		stamp_save(&n->stamp, e->value, &n->log);
+		atomic_store(&n->has_stamp, true);
+		os_wake_signal(&n->news);
 		break;
 	case WG_EVENT_SESSION:
 		log_debug(&n->log, "%s: peer %s: session is up", n->dev.name,
@@ -296,7 +299,7 @@ node_new(const struct node_config *c, struct node **out)
 	os_rwlock_init(&n->lock);
 	stamp_load(&n->stamp, c->state_dir, c->name, &n->log);
 
-	enum weft_err e = os_wake_init(&n->gone);
+	enum weft_err e = os_wake_init(&n->news);
 	if (e) {
 		goto undo_node;
 	}
@@ -333,7 +336,7 @@ undo_device:
 	free(n->mail.events);
 	node_device_close(&n->dev);
 undo_wake:
-	os_wake_fini(&n->gone);
+	os_wake_fini(&n->news);
 undo_node:
 	os_rwlock_fini(&n->lock);
 	free(n);
@@ -351,7 +354,7 @@ node_free(struct node *n)
 	node_device_close(&n->dev);
 	free(n->mail.msgs);
 	free(n->mail.events);
-	os_wake_fini(&n->gone);
+	os_wake_fini(&n->news);
 	os_rwlock_fini(&n->lock);
 	free(n);
 }
@@ -461,7 +464,16 @@ node_set_fwmark(struct node *n, uint32_t mark)
 int
 node_event_fd(const struct node *n)
 {
-	return n->gone.fd;
+	return n->news.fd;
+}
+
+void
+node_take_events(struct node *n)
+{
+	os_wake_clear(&n->news);
+	if (atomic_exchange(&n->has_stamp, false)) {
+		stamp_sync(&n->stamp, &n->log);
+	}
 }
 
 bool

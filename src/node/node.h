@@ -44,8 +44,10 @@ WEFT_MUST_CHECK enum weft_err node_new(const struct node_config *c, struct node 
 /* Stops the workers and removes the interface. */
 void node_free(struct node *n);
 
-/* Becomes readable when the node ended by itself (interface deleted): then node_is_gone(). */
+/* Readable when there is something for the control thread: then node_take_events(), and
+ * node_is_gone() tells whether the node ended by itself (its interface was deleted). */
 int node_event_fd(const struct node *n);
+void node_take_events(struct node *n);
 bool node_is_gone(const struct node *n);
 
 /* Readable when the kernel has news of the interface: then node_monitor() follows renames, up

@@ -51,12 +51,20 @@ stamp_save(struct stamp *s, uint64_t seconds, const struct log *log)
 	}
 	char text[STAMP_TEXT_MAX];
 	int n = snprintf(text, sizeof(text), "%" PRIu64 "\n", seconds);
-	enum weft_err e = os_file_write(s->path, text, (size_t)n, 0600);
+	enum weft_err e = os_file_write_unsynced(s->path, text, (size_t)n, 0600);
 	if (e && !s->has_warned) {
 		s->has_warned = true;
 		log_warn(log,
 			"cannot save the last handshake timestamp in %s (%s): after a restart with "
 			"the clock set back, peers refuse handshakes until it has caught up",
 			s->path, weft_err_text(e));
+	}
+}
+
+void
+stamp_sync(const struct stamp *s, const struct log *log)
+{
+	if (s->path[0] != 0 && !s->has_warned && os_file_sync(s->path)) {
+		log_debug(log, "cannot sync %s", s->path);
 	}
 }

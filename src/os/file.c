@@ -84,8 +84,8 @@ sync_folder_of(const char *path)
 	}
 }
 
-enum weft_err
-os_file_write(const char *path, const void *data, size_t len, unsigned mode)
+static enum weft_err
+write_file(const char *path, const void *data, size_t len, unsigned mode, bool is_synced)
 {
 	char temp[PATH_MAX];
 	int n = snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
@@ -100,16 +100,43 @@ os_file_write(const char *path, const void *data, size_t len, unsigned mode)
 	if (err) {
 		goto undo_temp;
 	}
-	if (fchmod(fd, (mode_t)mode) || fsync(fd) || rename(temp, path)) {
+	if (fchmod(fd, (mode_t)mode) || (is_synced && fsync(fd)) || rename(temp, path)) {
 		err = os_error(errno);
 		goto undo_temp;
 	}
 	os_fd_close(&fd);
-	sync_folder_of(path);
+	if (is_synced) {
+		sync_folder_of(path);
+	}
 	return WEFT_OK;
 undo_temp:
 	os_fd_close(&fd);
 	(void)unlink(temp);
+	return err;
+}
+
+enum weft_err
+os_file_write(const char *path, const void *data, size_t len, unsigned mode)
+{
+	return write_file(path, data, len, mode, true);
+}
+
+enum weft_err
+os_file_write_unsynced(const char *path, const void *data, size_t len, unsigned mode)
+{
+	return write_file(path, data, len, mode, false);
+}
+
+enum weft_err
+os_file_sync(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return os_error(errno);
+	}
+	enum weft_err err = fsync(fd) ? os_error(errno) : WEFT_OK;
+	os_fd_close(&fd);
+	sync_folder_of(path);
 	return err;
 }
 

@@ -14,6 +14,11 @@ WEFT_MUST_CHECK enum weft_err os_file_read(const char *path, size_t max, char **
 /* All or nothing: a temporary file in the same folder, synced, renamed over path. */
 WEFT_MUST_CHECK enum weft_err os_file_write(
 	const char *path, const void *data, size_t len, unsigned mode);
+/* The same without waiting for the disk: survives the end of the process, not yet that of the
+ * machine. os_file_sync() makes up for it. */
+WEFT_MUST_CHECK enum weft_err os_file_write_unsynced(
+	const char *path, const void *data, size_t len, unsigned mode);
+WEFT_MUST_CHECK enum weft_err os_file_sync(const char *path);
 /* Makes the folder and its parents; existing ones are left as they are. */
 WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
 bool os_file_exists(const char *path);
