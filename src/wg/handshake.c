@@ -270,6 +270,7 @@ handle_response(struct wg_device *d, struct wg_time now, const struct wg_cookie_
 		return;
 	}
 	s->remote_index = m.sender;
+	s->initiated = (struct mono){p->initiation_ns};
 	complete(d, p, now, s, claim->from);
 }
 

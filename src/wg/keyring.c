@@ -9,12 +9,13 @@
  * A responder's new session waits in next. A second handshake replaces next alone, so that a
  * handshake that is never finished pushes no live session out.
  *
- * Initiations that cross: both sides answer, and two sessions arise. Each side would take the
- * other's for the newer one, and they would never agree. So when both are of the same moment,
- * the session initiated by the greater public key is the one to send with; the other stays in
- * next, where it opens what is under way. One side of the two is then the initiator, who will
- * renew it. A stock peer knows nothing of this: it drops its own initiation when ours comes,
- * and has only one session. */
+ * Initiations that cross: both sides answer, and two sessions arise. If each side took the
+ * other's for the newer one, they would swap for ever. So of two that crossed, the one initiated
+ * by the greater public key is the one to send with; the other is kept to open what is under
+ * way. Then one side is the initiator, who will renew it. Crossed is what we answered between
+ * our own initiation and its response; only that, since a peer that starts anew a moment after
+ * a handshake must not be taken for one that crossed. A stock peer knows nothing of this: it
+ * drops its own initiation when ours comes, and has only one session. */
 #include "wg/engine.h"
 
 #include <string.h>
@@ -31,10 +32,30 @@ drop(struct wg_device *d, struct wg_session **slot)
 	}
 }
 
+/* Did we answer `answered` while `initiated`, ours, had no response yet? */
+static bool
+are_crossed(const struct wg_session *initiated, const struct wg_session *answered)
+{
+	return initiated->is_initiator && !answered->is_initiator &&
+	       answered->born.ns >= initiated->initiated.ns &&
+	       answered->born.ns <= initiated->born.ns;
+}
+
+/* Of sessions that crossed, is ours the one to send with? */
+static bool
+is_ours_preferred(const struct wg_device *d, const struct wg_peer *p)
+{
+	return memcmp(d->identity.public_key, p->remote.public_key, WG_KEY_LEN) > 0;
+}
+
 void
 wg_keyring_add_initiated(struct wg_device *d, struct wg_peer *p, struct wg_session *s)
 {
 	drop(d, &p->previous);
+	if (p->current && are_crossed(s, p->current) && !is_ours_preferred(d, p)) {
+		p->previous = s;
+		return;
+	}
 	p->previous = p->current;
 	p->current = s;
 }
@@ -46,16 +67,14 @@ wg_keyring_add_answered(struct wg_device *d, struct wg_peer *p, struct wg_sessio
 	p->next = s;
 }
 
-/* Is current ours of two that arose from initiations that crossed, and the better one? */
+/* next has been used by the other side. Is it the one to send with now? */
 static bool
-is_current_preferred(const struct wg_device *d, const struct wg_peer *p)
+is_next_preferred(const struct wg_device *d, const struct wg_peer *p)
 {
-	if (!p->current || !p->current->is_initiator) {
-		return false;
+	if (!p->current || mono_is_before(p->current->born, p->next->born)) {
+		return true;
 	}
-	int64_t apart_ns = mono_diff_ns(p->next->born, p->current->born);
-	return apart_ns < WG_REKEY_TIMEOUT_NS && apart_ns > -WG_REKEY_TIMEOUT_NS &&
-	       memcmp(d->identity.public_key, p->remote.public_key, WG_KEY_LEN) > 0;
+	return are_crossed(p->current, p->next) && !is_ours_preferred(d, p);
 }
 
 bool
@@ -65,7 +84,7 @@ wg_keyring_confirm(struct wg_device *d, struct wg_peer *p, struct wg_session *s)
 		return false;
 	}
 	s->is_confirmed = true;
-	if (!is_current_preferred(d, p)) {
+	if (is_next_preferred(d, p)) {
 		drop(d, &p->previous);
 		p->previous = p->current;
 		p->current = s;

@@ -19,6 +19,7 @@ wg_session_new(struct wg_peer *peer, struct mono now, bool is_initiator,
 		return WEFT_ENOMEM;
 	}
 	s->born = now;
+	s->initiated = now;
 	s->local_index = 0;
 	s->remote_index = 0;
 	s->is_initiator = is_initiator;

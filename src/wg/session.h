@@ -21,8 +21,9 @@
 #define WG_REJECT_AFTER_MESSAGES (UINT64_MAX - (UINT64_C(1) << 13))
 
 struct wg_session {
-	struct wg_peer *peer; /* a reference */
-	struct mono born;
+	struct wg_peer *peer;  /* a reference */
+	struct mono born;      /* keys derived */
+	struct mono initiated; /* initiation sent; initiator only */
 	uint32_t local_index;
 	uint32_t remote_index;
 	bool is_initiator;
