@@ -77,7 +77,6 @@ void
 wg_timers_want_session(struct wg_timers *t, struct mono now)
 {
 	t->attempt_ns = now.ns;
-	t->attempts = 0;
 }
 
 void

@@ -53,7 +53,7 @@ struct wg_timers {
 	int64_t attempt_ns;    /* when the present series of attempts began */
 	int64_t zero_ns;       /* 0 = no keys to zero */
 	int32_t jitter_ns;     /* of the awaited answer to data */
-	uint32_t attempts;     /* initiations sent in this series */
+	uint32_t attempts;     /* initiations sent since the last session or giving up */
 	uint16_t persistent_s; /* 0 = off */
 	bool is_up;            /* persistent keepalives run */
 };
@@ -67,7 +67,7 @@ bool wg_timers_sent(struct wg_timers *t, struct mono now, bool has_data);
 bool wg_timers_received(struct wg_timers *t, struct mono now, bool has_data);
 
 /* --- exclusive --- */
-/* New data wants a session: the series of attempts begins anew. */
+/* New data wants a session: the time until giving up begins anew. */
 void wg_timers_want_session(struct wg_timers *t, struct mono now);
 void wg_timers_initiation_sent(struct wg_timers *t, struct mono now, int32_t jitter_ns);
 /* Keys exist, on either side. */
