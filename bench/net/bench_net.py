@@ -163,16 +163,12 @@ def bench(a: argparse.Namespace) -> int:
     for n in range(rounds):
         for spec in specs:
             t0 = time.monotonic()
-            try:
-                metrics = run_round(spec, tests, seconds, a.no_offload,
-                                    lambda what: progress(f"round {n + 1}/{rounds}  {spec.label}  {what}"))
-            except (RuntimeError, AssertionError) as e:
-                progress.clear()
-                print(f"FAILED round {n + 1} {e}", flush=True)
-                results.failures.append(f"round {n + 1} {spec.label}")
-                continue
-            results.rounds[spec.label].append(metrics)
+            metrics, failed = run_round(spec, tests, seconds, a.no_offload, lambda what: progress(f"round {n + 1}/{rounds}  {spec.label}  {what}"))
             progress.clear()
+            for what in failed:
+                print(f"FAILED round {n + 1} {spec.label} {what}", flush=True)
+                results.failures.append(f"round {n + 1} {spec.label} {what.partition(chr(10))[0]}")
+            results.rounds[spec.label].append(metrics)
             shown = "  ".join(f"{short(m)} {number(metrics[m])}" for m in OVERVIEW if m in metrics)
             print(f"round {n + 1}/{rounds}  {spec.label}: {shown}  ({time.monotonic() - t0:.0f} s)", flush=True)
     print("\n" + results.text())

@@ -133,8 +133,9 @@ class Round:
         self.metrics |= {"ping_loaded_p50_ms": p.p50, "ping_loaded_p99_ms": p.p99}
 
 
-def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, say: Say) -> dict[str, float]:
-    """Fresh namespaces, one contender, the tests in order; returns its metrics."""
+def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, say: Say) -> tuple[dict[str, float], list[str]]:
+    """Fresh namespaces, one contender, the tests in order. Returns its metrics and what failed."""
+    failed: list[str] = []
     with Lab() as lab:
         say("up")
         p = pair(lab)
@@ -143,17 +144,20 @@ def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, sa
                 offload.segmentation_off(ns, "eth0")
         try:
             contender = spec.start(p)
-            IperfServer(p.b)
-            r = Round(contender, seconds, say)
-            idle = Meter(r.pids).peak_rss_kib() / 1024
-            for test in TESTS:
-                if test in tests:
-                    say(test)
+        except AssertionError as e:
+            return {}, [f"does not come up: {e}\n{lab.logs(800)}"]
+        IperfServer(p.b)
+        r = Round(contender, seconds, say)
+        idle = Meter(r.pids).peak_rss_kib() / 1024
+        for test in TESTS:
+            if test in tests:
+                say(test)
+                try:
                     getattr(r, test)()
-        except Exception as e:
-            raise RuntimeError(f"{spec.label}: {e}\n{lab.logs(800)}") from e
+                except (AssertionError, RuntimeError) as e:
+                    failed.append(f"{test}: {e}")
         if r.pids:
             r.metrics["idle_rss_mib"] = idle
             r.metrics["peak_rss_mib"] = Meter(r.pids).peak_rss_kib() / 1024
         contender.stop()
-        return r.metrics
+        return r.metrics, failed
