@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A reply is made of pieces, each a text of its own, so that a status of many peers needs no
+ * more memory than one of them. */
+#include "ctl/control.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "ctl/peers.h"
+#include "ctl/server.h"
+#include "ctl/status.h"
+#include "node/node.h"
+
+enum phase {
+	PHASE_LAST,    /* nothing follows the piece at hand */
+	PHASE_PEERS,   /* the next peer, or the end of the list */
+	PHASE_ALLOWED, /* prefixes of the peer at hand */
+};
+
+/* Of a client. */
+struct session {
+	char *line; /* an unfinished request */
+	size_t line_len, line_cap;
+	/* The reply. */
+	char *piece; /* its next text */
+	size_t piece_len, piece_at;
+	enum phase phase;
+	bool is_first; /* peer, or prefix: no comma before it */
+	bool is_last_reply;
+	bool has_stop; /* the owner is to be told when the reply has left */
+	struct ctl_peers peers;
+	struct ctl_peer peer;
+	size_t allowed_at;
+};
+
+struct ctl_control {
+	struct ctl_control_config config;
+	struct ctl_server *server;
+};
+
+/* Used where a reply cannot be made for want of memory. */
+static const char text_no_memory[] =
+	"{\"error\":{\"code\":\"memory\",\"text\":\"out of memory\"}}\n";
+
+/* Takes the text over. NULL: out of memory, which ends the connection. */
+static void
+set_piece(struct session *s, char *text)
+{
+	free(s->piece);
+	s->piece = text;
+	s->piece_len = text ? strlen(text) : 0;
+	s->piece_at = 0;
+	s->is_last_reply |= !text;
+}
+
+/* The text of o, which is given up, without its last cut characters and with tail behind. */
+static char *
+dump(json_t *o, size_t cut, const char *tail)
+{
+	char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	json_decref(o);
+	if (!text) {
+		return NULL;
+	}
+	size_t len = strlen(text) - cut, tail_len = strlen(tail);
+	char *longer = realloc(text, len + tail_len + 1);
+	if (!longer) {
+		free(text);
+		return NULL;
+	}
+	memcpy(longer + len, tail, tail_len + 1);
+	return longer;
+}
+
+static void
+reply(struct session *s, json_t *o)
+{
+	s->phase = PHASE_LAST;
+	set_piece(s, dump(o, 0, "\n"));
+}
+
+static void
+reply_error(struct session *s, const char *code, const char *text)
+{
+	reply(s, json_pack("{s:{s:s, s:s}}", "error", "code", code, "text", text));
+}
+
+static void
+op_version(struct ctl_control *c, struct session *s)
+{
+	reply(s, json_pack("{s:s}", "version", c->config.version));
+}
+
+static void
+op_stop(struct ctl_control *c, struct session *s)
+{
+	(void)c;
+	s->has_stop = true;
+	reply(s, json_pack("{s:b}", "ok", 1));
+}
+
+static void
+op_status(struct ctl_control *c, struct session *s)
+{
+	if (ctl_peers_take(c->config.node, &s->peers)) {
+		reply_error(s, "memory", "out of memory");
+		return;
+	}
+	set_piece(s, dump(ctl_status_device(c->config.node, c->config.version), 1, ",\"peers\":["));
+	s->phase = PHASE_PEERS;
+	s->is_first = true;
+}
+
+struct op {
+	const char *name;
+	void (*run)(struct ctl_control *c, struct session *s);
+};
+
+static const struct op ops[] = {
+	{"status", op_status},
+	{"stop", op_stop},
+	{"version", op_version},
+};
+
+static void
+run_request(struct ctl_control *c, struct session *s, const char *text, size_t len)
+{
+	json_error_t error;
+	json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	const char *name = json_string_value(json_object_get(o, "op"));
+
+	if (!o) {
+		/* jansson's own words may repeat pieces of the request. */
+		reply_error(s, "parse", "the request is not one JSON object on a line");
+	} else if (!name) {
+		reply_error(s, "request", "the request has no \"op\" that is a string");
+	} else {
+		size_t i = 0;
+		while (i < WEFT_ARRAY_LEN(ops) && strcmp(ops[i].name, name) != 0) {
+			i++;
+		}
+		if (i < WEFT_ARRAY_LEN(ops)) {
+			ops[i].run(c, s);
+		} else {
+			reply_error(
+				s, "unknown_op", "no such operation; known: status, stop, version");
+		}
+	}
+	json_decref(o);
+}
+
+static bool
+keep(struct session *s, const char *data, size_t len)
+{
+	if (s->line_cap - s->line_len < len) {
+		size_t cap = s->line_cap ? s->line_cap : 1024;
+		while (cap - s->line_len < len) {
+			cap *= 2;
+		}
+		char *line = realloc(s->line, cap);
+		if (!line) {
+			return false;
+		}
+		s->line = line;
+		s->line_cap = cap;
+	}
+	memcpy(s->line + s->line_len, data, len);
+	s->line_len += len;
+	return true;
+}
+
+static enum ctl_step
+receive(void *ctx, void *state, const char *data, size_t len, size_t *used)
+{
+	struct session *s = state;
+	const char *end = memchr(data, '\n', len);
+	size_t n = end ? (size_t)(end - data) : len;
+
+	*used = end ? n + 1 : n;
+	if (s->line_len + n > CTL_REQUEST_MAX) {
+		reply_error(s, "too_long", "the request is longer than 64 KiB");
+		s->is_last_reply = true;
+		return CTL_STEP_REPLY;
+	}
+	if (!keep(s, data, n)) {
+		reply_error(s, "memory", "out of memory");
+		s->is_last_reply = true;
+		return CTL_STEP_REPLY;
+	}
+	if (!end) {
+		return CTL_STEP_MORE;
+	}
+	size_t line_len = s->line_len;
+	s->line_len = 0;
+	run_request(ctx, s, s->line, line_len);
+	return CTL_STEP_REPLY;
+}
+
+static void
+next_peer(struct ctl_control *c, struct session *s)
+{
+	enum weft_err e = ctl_peers_next(c->config.node, &s->peers, &s->peer);
+	if (e == WEFT_ENOENT) {
+		s->phase = PHASE_LAST;
+		set_piece(s, strdup("]}\n"));
+		return;
+	}
+	char *text =
+		e ? NULL : dump(ctl_status_peer(&s->peer, node_time()), 1, ",\"allowed_ips\":[");
+	if (text && !s->is_first) {
+		size_t len = strlen(text);
+		char *longer = realloc(text, len + 2);
+		if (longer) {
+			memmove(longer + 1, longer, len + 1);
+			longer[0] = ',';
+		} else {
+			free(text);
+		}
+		text = longer;
+	}
+	set_piece(s, text);
+	s->phase = PHASE_ALLOWED;
+	s->is_first = false;
+	s->allowed_at = 0;
+}
+
+/* Prefixes are made of digits, letters, '.', ':' and '/': no escapes are needed. */
+static void
+put_allowed(struct session *s, struct writer *w)
+{
+	while ((size_t)(w->end - w->p) >= IP_PREFIX_TEXT_MAX + 4) {
+		if (s->allowed_at == s->peer.allowed_n) {
+			writer_copy(w, "]}", 2);
+			s->phase = PHASE_PEERS;
+			return;
+		}
+		char text[IP_PREFIX_TEXT_MAX], item[IP_PREFIX_TEXT_MAX + 4];
+		const struct ip_prefix *prefix = &s->peer.allowed[s->allowed_at];
+		int n = snprintf(item, sizeof(item), "%s\"%s\"", s->allowed_at > 0 ? "," : "",
+			ip_prefix_format(prefix, text));
+		s->allowed_at++;
+		writer_copy(w, item, (size_t)n);
+	}
+}
+
+static void
+put_piece(struct session *s, struct writer *w)
+{
+	size_t room = (size_t)(w->end - w->p), left = s->piece_len - s->piece_at;
+	size_t n = left < room ? left : room;
+	writer_copy(w, s->piece + s->piece_at, n);
+	s->piece_at += n;
+}
+
+static enum ctl_step
+produce(void *ctx, void *state, struct writer *w)
+{
+	struct session *s = state;
+	if (!s->piece) {
+		/* Memory ran out: within a reply there is nothing to be said. */
+		if (s->phase == PHASE_LAST) {
+			writer_copy(w, text_no_memory, sizeof(text_no_memory) - 1);
+		}
+		return CTL_STEP_CLOSE;
+	}
+	if (s->piece_at < s->piece_len) {
+		put_piece(s, w);
+		return CTL_STEP_MORE;
+	}
+	switch (s->phase) {
+	case PHASE_PEERS:
+		next_peer(ctx, s);
+		return CTL_STEP_MORE;
+	case PHASE_ALLOWED:
+		put_allowed(s, w);
+		return CTL_STEP_MORE;
+	case PHASE_LAST:
+		break;
+	}
+	return s->is_last_reply ? CTL_STEP_CLOSE : CTL_STEP_DONE;
+}
+
+static void
+end_reply(struct session *s)
+{
+	free(s->piece);
+	s->piece = NULL;
+	ctl_peers_fini(&s->peers);
+	ctl_peer_fini(&s->peer);
+}
+
+static void
+tell_stop(struct ctl_control *c, struct session *s)
+{
+	if (s->has_stop) {
+		s->has_stop = false;
+		c->config.stop(c->config.ctx);
+	}
+}
+
+static void
+sent(void *ctx, void *state)
+{
+	end_reply(state);
+	tell_stop(ctx, state);
+}
+
+static void
+fini(void *ctx, void *state)
+{
+	struct session *s = state;
+	end_reply(s);
+	free(s->line);
+	/* Who asked for the end and did not wait for the answer meant it all the same. */
+	tell_stop(ctx, s);
+}
+
+static const struct ctl_protocol protocol = {
+	.state_bytes = sizeof(struct session),
+	.receive = receive,
+	.produce = produce,
+	.sent = sent,
+	.fini = fini,
+};
+
+enum weft_err
+ctl_control_open(const struct ctl_control_config *config, struct ctl_control **out)
+{
+	struct ctl_control *c = calloc(1, sizeof(*c));
+	if (!c) {
+		return WEFT_ENOMEM;
+	}
+	c->config = *config;
+	const struct ctl_server_config server = {.loop = config->loop,
+		.path = config->path,
+		.folder_mode = 0755,
+		.mode = 0600,
+		.protocol = &protocol,
+		.ctx = c,
+		.log = config->log};
+	enum weft_err e = ctl_server_open(&server, &c->server);
+	if (e) {
+		free(c);
+		return e;
+	}
+	*out = c;
+	return WEFT_OK;
+}
+
+void
+ctl_control_close(struct ctl_control *c)
+{
+	if (!c) {
+		return;
+	}
+	ctl_server_close(c->server);
+	free(c);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control socket of a device: requests and replies in JSON, one a line (docs/control.md).
+ *
+ * No private and no preshared key leaves by it. */
+#ifndef WEFT_CTL_CONTROL_H
+#define WEFT_CTL_CONTROL_H
+
+#include "base/err.h"
+
+struct ctl_control;
+struct log;
+struct node;
+struct os_loop;
+
+#define CTL_REQUEST_MAX (64u << 10) /* bytes of a line */
+
+struct ctl_control_config {
+	struct node *node;
+	struct os_loop *loop;
+	const char *path;
+	const char *version;
+	const struct log *log;
+	/* Somebody asked the device to end, and has got the answer. Must not close the control
+	 * socket: only note it. */
+	void (*stop)(void *ctx);
+	void *ctx;
+};
+
+/* Makes the folder of path if need be. Threads: the loop's, which calls everything of node. */
+WEFT_MUST_CHECK enum weft_err ctl_control_open(
+	const struct ctl_control_config *c, struct ctl_control **out);
+void ctl_control_close(struct ctl_control *c);
+
+#endif

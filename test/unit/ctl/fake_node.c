@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fake_node.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "os/clock.h"
+#include "os/entropy.h"
+
+struct wg_device *
+node_lock(struct node *n, struct wg_out **out)
+{
+	os_rwlock_write_lock(&n->lock);
+	n->out.msgs_n = n->out.events_n = 0;
+	*out = &n->out;
+	return n->device;
+}
+
+void
+node_unlock(struct node *n)
+{
+	os_rwlock_write_unlock(&n->lock);
+}
+
+const struct wg_device *
+node_lock_shared(struct node *n)
+{
+	os_rwlock_read_lock(&n->lock);
+	return n->device;
+}
+
+void
+node_unlock_shared(struct node *n)
+{
+	os_rwlock_read_unlock(&n->lock);
+}
+
+struct wg_time
+node_time(void)
+{
+	return (struct wg_time){.mono = os_clock_mono(), .wall_ns = os_clock_wall_ns()};
+}
+
+enum weft_err
+node_set_listen_port(struct node *n, uint16_t port)
+{
+	if (!n->port_err) {
+		n->port = port ? port : 40000;
+		n->port_changes++;
+	}
+	return n->port_err;
+}
+
+enum weft_err
+node_set_fwmark(struct node *n, uint32_t mark)
+{
+	if (!n->mark_err) {
+		n->mark = mark;
+		n->mark_changes++;
+	}
+	return n->mark_err;
+}
+
+void
+node_facts(struct node *n, struct node_facts *out)
+{
+	*out = (struct node_facts){.name = "fake0",
+		.ifindex = 7,
+		.mtu = 1420,
+		.is_up = true,
+		.listen_port = n->port,
+		.fwmark = n->mark,
+		.workers = 2,
+		.aead = "libcrypto",
+		.has_tso = true,
+		.has_udp_gro = true,
+		.uptime_ns = 12345 * WEFT_NS_PER_MS};
+}
+
+void
+node_stats(struct node *n, struct node_stats *out)
+{
+	*out = n->stats;
+}
+
+static void
+on_stop(void *ctx)
+{
+	struct node *n = ctx;
+	atomic_fetch_add(&n->stops, 1);
+}
+
+void
+fake_node_init(struct node *n)
+{
+	const struct wg_device_config config = {.entropy = os_entropy()};
+	*n = (struct node){.port = 51820};
+	os_rwlock_init(&n->lock);
+	n->out = (struct wg_out){.msgs = n->msgs,
+		.msgs_cap = WEFT_ARRAY_LEN(n->msgs),
+		.events = n->events,
+		.events_cap = WEFT_ARRAY_LEN(n->events),
+		.drops = &n->drops};
+	assert_int_equal(wg_device_new(&config, &n->device), WEFT_OK);
+	strcpy(n->folder, "/tmp/weft-ctl-XXXXXX");
+	assert_non_null(mkdtemp(n->folder));
+	snprintf(n->uapi_path, sizeof(n->uapi_path), "%s/uapi/fake0.sock", n->folder);
+	snprintf(n->control_path, sizeof(n->control_path), "%s/control/fake0.sock", n->folder);
+	assert_int_equal(os_loop_new(2 * 65 + 8, &n->loop), WEFT_OK);
+	assert_int_equal(ctl_uapi_open(n, n->loop, n->uapi_path, &n->log, &n->uapi), WEFT_OK);
+	const struct ctl_control_config control = {.node = n,
+		.loop = n->loop,
+		.path = n->control_path,
+		.version = "0.0-test",
+		.log = &n->log,
+		.stop = on_stop,
+		.ctx = n};
+	assert_int_equal(ctl_control_open(&control, &n->control), WEFT_OK);
+}
+
+static void
+run(void *arg)
+{
+	struct node *n = arg;
+	while (!os_loop_is_stopped(n->loop)) {
+		os_loop_wait(n->loop, MONO_NEVER);
+	}
+}
+
+void
+fake_node_start(struct node *n)
+{
+	assert_int_equal(os_thread_start(&n->thread, "control", 0, run, n), WEFT_OK);
+}
+
+void
+fake_node_fini(struct node *n)
+{
+	char path[128];
+	os_loop_stop(n->loop);
+	os_thread_join(&n->thread);
+	ctl_uapi_close(n->uapi);
+	ctl_control_close(n->control);
+	assert_int_not_equal(access(n->uapi_path, F_OK), 0);
+	assert_int_not_equal(access(n->control_path, F_OK), 0);
+	os_loop_free(n->loop);
+	wg_device_free(n->device);
+	os_rwlock_fini(&n->lock);
+	snprintf(path, sizeof(path), "%s/uapi", n->folder);
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/control", n->folder);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(n->folder), 0);
+}
+
+void
+fake_node_add_peer(struct node *n, unsigned i)
+{
+	uint8_t key[WG_KEY_LEN] = {(uint8_t)i, (uint8_t)(i >> 8), (uint8_t)(i >> 16)};
+	struct ip_prefix prefix = {
+		.addr = {.family = IP_FAMILY_V4,
+			.b = {10, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i}},
+		.bits = 32};
+	struct wg_out *out;
+	struct wg_peer *p;
+	key[31] = 9;
+	struct wg_device *d = node_lock(n, &out);
+	assert_int_equal(wg_peer_add(d, key, &p), WEFT_OK);
+	assert_int_equal(wg_peer_allow(d, p, &prefix), WEFT_OK);
+	node_unlock(n);
+}
+
+size_t
+fake_node_peers(struct node *n)
+{
+	size_t count = wg_device_peer_count(node_lock_shared(n));
+	node_unlock_shared(n);
+	return count;
+}

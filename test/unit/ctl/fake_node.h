@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node of engine alone, without interface, sockets and workers, behind the calls of
+ * node/node.h; and a control thread that serves both sockets of it. */
+#ifndef WEFT_TEST_UNIT_CTL_FAKE_NODE_H
+#define WEFT_TEST_UNIT_CTL_FAKE_NODE_H
+
+#include <stdatomic.h>
+
+#include "ctl/control.h"
+#include "ctl/path.h"
+#include "ctl/uapi.h"
+#include "node/node.h"
+#include "os/loop.h"
+#include "os/thread.h"
+
+struct node {
+	struct wg_device *device;
+	struct os_rwlock lock;
+	struct wg_out out;
+	struct wg_msg msgs[64];
+	struct wg_event events[64];
+	struct drop_counts drops;
+	uint16_t port;
+	uint32_t mark;
+	enum weft_err port_err, mark_err; /* what the next change gives */
+	unsigned port_changes, mark_changes;
+	struct node_stats stats;
+
+	struct log log;
+	struct os_loop *loop;
+	struct os_thread thread;
+	struct ctl_uapi *uapi;
+	struct ctl_control *control;
+	char folder[64];
+	char uapi_path[CTL_PATH_MAX], control_path[CTL_PATH_MAX];
+	atomic_uint stops;
+};
+
+/* Sockets in a folder of their own. */
+void fake_node_init(struct node *n);
+void fake_node_start(struct node *n); /* the control thread */
+void fake_node_fini(struct node *n);
+/* A peer with public key {i, i >> 8, ..., 9} and one prefix. */
+void fake_node_add_peer(struct node *n, unsigned i);
+size_t fake_node_peers(struct node *n);
+
+#endif
