@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "crypto/crypto.h"
 #include "weft_config.h"
 
 static int version_main(int argc, char **argv);
@@ -14,6 +15,7 @@ static const struct {
 	const char *text;
 } commands[] = {
 	{"up", up_main, "bring up a device from a configuration file"},
+	{"down", down_main, "take a device down"},
 	{"run", run_main, "run a device, unconfigured or from a file, maybe in the foreground"},
 	{"check", check_main, "say what is wrong with configuration files"},
 	{"emulate", emulate_main, "emulate a link with delay, loss, reordering and a rate"},
@@ -74,6 +76,7 @@ print_help(FILE *f)
 int
 main(int argc, char **argv)
 {
+	crypto_process_init();
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;

@@ -7,12 +7,16 @@
 #include <syslog.h>
 
 #include "cli/cli.h"
+#include "ctl/control.h"
+#include "ctl/path.h"
+#include "ctl/uapi.h"
 #include "node/apply.h"
 #include "node/node.h"
 #include "os/clock.h"
 #include "os/loop.h"
 #include "os/process.h"
 #include "os/signal.h"
+#include "weft_config.h"
 
 #define STATE_DIR "/var/lib/weft"
 #define LOOP_WATCHES 512
@@ -33,6 +37,8 @@ struct server {
 	struct log log;
 	struct node *node;
 	struct os_loop *loop;
+	struct ctl_uapi *uapi;
+	struct ctl_control *control;
 	struct apply_traces traces;
 	bool has_traces;
 	int signal_fd;
@@ -137,6 +143,37 @@ start_node(struct server *s)
 	return e;
 }
 
+static void
+on_stop(void *ctx)
+{
+	struct server *s = ctx;
+	os_loop_stop(s->loop);
+}
+
+static enum weft_err
+open_control(struct server *s)
+{
+	char path[CTL_PATH_MAX];
+	enum weft_err e = ctl_path_make(CTL_UAPI_DIR, s->o->name, path);
+	if (!e) {
+		e = ctl_uapi_open(s->node, s->loop, path, &s->log, &s->uapi);
+	}
+	if (!e) {
+		e = ctl_path_make(CTL_CONTROL_DIR, s->o->name, path);
+	}
+	if (e) {
+		return e;
+	}
+	struct ctl_control_config c = {.node = s->node,
+		.loop = s->loop,
+		.path = path,
+		.version = WEFT_VERSION,
+		.log = &s->log,
+		.stop = on_stop,
+		.ctx = s};
+	return ctl_control_open(&c, &s->control);
+}
+
 static enum weft_err
 start_loop(struct server *s)
 {
@@ -152,6 +189,9 @@ start_loop(struct server *s)
 	}
 	if (!e) {
 		e = os_loop_add(s->loop, node_monitor_fd(s->node), OS_READABLE, on_monitor, s);
+	}
+	if (!e) {
+		e = open_control(s);
 	}
 	if (e && s->sink->last_error[0] == 0) {
 		log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
@@ -180,14 +220,21 @@ resolve(struct server *s)
 static void
 stop(struct server *s)
 {
+	if (s->uapi) {
+		ctl_uapi_close(s->uapi);
+	}
 	if (s->has_traces) {
 		apply_undo(&s->traces, &s->log);
 	}
-	if (s->loop) {
-		os_loop_free(s->loop);
-	}
 	if (s->node) {
 		node_free(s->node);
+	}
+	/* The last, so that `weft down` sees the end of its connection when all is gone. */
+	if (s->control) {
+		ctl_control_close(s->control);
+	}
+	if (s->loop) {
+		os_loop_free(s->loop);
 	}
 	free(s->is_resolved);
 }
