@@ -46,6 +46,7 @@ endpoint_at(const char *addr, uint16_t port)
 /* Receives until so many datagrams are there; their bytes go behind each other into out. */
 struct got {
 	uint8_t *bytes;
+	size_t cap;
 	size_t len;
 	size_t datagrams;
 	size_t entries;
@@ -57,6 +58,7 @@ static void
 take_entry(struct got *g, const struct link_rx *rx)
 {
 	assert_true(rx->seg >= 1 && rx->len >= 1);
+	assert_true(g->len + rx->len <= g->cap);
 	memcpy(g->bytes + g->len, rx->data, rx->len);
 	g->len += rx->len;
 	g->datagrams += (rx->len + rx->seg - 1) / rx->seg;
@@ -103,7 +105,7 @@ check_run(struct link *a, struct link *b, const char *addr, uint16_t seg, size_t
 	struct link_run run = {
 		.to = &to, .data = data, .len = (uint32_t)len, .seg = seg, .ecn = ecn};
 	a->ops->send(a, &run, 1);
-	struct got g = {.bytes = back};
+	struct got g = {.bytes = back, .cap = sizeof(back)};
 	receive_some(b, &g, (len + seg - 1) / seg);
 	if (g.len != len || memcmp(data, back, len) != 0) {
 		fail_msg("run of %zu bytes in segments of %u came changed", len, seg);
@@ -174,7 +176,7 @@ run_stays_one_buffer_with_offload(void **state)
 	struct endpoint to = endpoint_at("127.0.0.1", link_udp_port(b));
 	struct link_run run = {.to = &to, .data = data, .len = sizeof(data), .seg = 1452};
 	a->ops->send(a, &run, 1);
-	struct got g = {.bytes = back};
+	struct got g = {.bytes = back, .cap = sizeof(back)};
 	receive_some(b, &g, 45);
 	assert_int_equal(a->stats.tx_calls, 1);
 	assert_int_equal(g.entries, 1);
@@ -200,7 +202,7 @@ pinned_source_is_what_the_peer_sees(void **state)
 		to.src = endpoint_at(addrs[i][1], 0).addr;
 		struct link_run run = {.to = &to, .data = data, .len = sizeof(data), .seg = 100};
 		a->ops->send(a, &run, 1);
-		struct got g = {.bytes = back};
+		struct got g = {.bytes = back, .cap = sizeof(back)};
 		receive_some(b, &g, 3);
 		assert_true(ip_addr_is_equal(&g.last.from.addr, &to.src));
 		assert_true(ip_addr_is_equal(&g.last.from.src, &to.addr));
@@ -217,7 +219,7 @@ pinned_source_that_is_gone_is_left_out_in_the_same_call(void **state)
 	netns_fresh();
 	struct link *a = open_link(true, 0), *b = open_link(true, 0);
 	uint8_t data[64 * 200] = {1};
-	static uint8_t back[64 * 200];
+	static uint8_t back[64 * 200 + 10];
 	static const char *const addrs[][2] = {{"127.0.0.1", "10.9.0.9"}, {"::1", "fd09::9"}};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(addrs); i++) {
 		struct endpoint to = endpoint_at(addrs[i][0], link_udp_port(b));
@@ -227,7 +229,7 @@ pinned_source_that_is_gone_is_left_out_in_the_same_call(void **state)
 			{.to = &to, .data = data, .len = sizeof(data), .seg = 100},
 			{.to = &to, .data = data, .len = 10, .seg = 100}};
 		a->ops->send(a, runs, 2);
-		struct got g = {.bytes = back};
+		struct got g = {.bytes = back, .cap = sizeof(back)};
 		receive_some(b, &g, 129);
 		assert_true(runs[0].src_cleared && runs[1].src_cleared);
 	}
@@ -317,7 +319,7 @@ empty_datagrams_are_counted_and_do_not_stop_the_batch(void **state)
 		a->ops->send(a, &run, 1);
 		assert_int_equal(sendto(fds[0], data, 0, 0, (struct sockaddr *)&name, name_len), 0);
 	}
-	struct got g = {.bytes = back};
+	struct got g = {.bytes = back, .cap = sizeof(back)};
 	receive_some(b, &g, 10);
 	/* The last empty one may still be queued. */
 	struct link_rx rx[RX_MAX];
@@ -344,7 +346,7 @@ drops_at_a_full_socket_are_counted(void **state)
 	link_udp_sync(b);
 	uint64_t dropped = b->stats.drops.n[DROP_LINK_RX_OVERFLOW];
 	assert_true(dropped > 0 && dropped < 500);
-	struct got g = {.bytes = back};
+	struct got g = {.bytes = back, .cap = sizeof(back)};
 	receive_some(b, &g, 500 - dropped);
 	/* The same drops are told again by the control message of a later datagram. */
 	run.len = 1000;
@@ -369,7 +371,7 @@ drops_are_told_by_the_next_datagram(void **state)
 	a->ops->send(a, &run, 1);
 	struct link_rx rx[RX_MAX];
 	size_t n;
-	struct got g = {.bytes = back};
+	struct got g = {.bytes = back, .cap = sizeof(back)};
 	while (b->ops->receive(b, rx, RX_MAX, &n) == WEFT_OK) {
 		for (size_t i = 0; i < n; i++) {
 			take_entry(&g, &rx[i]);
@@ -403,7 +405,7 @@ local_firewall_is_counted_and_spares_the_rest(void **state)
 		{.to = &nowhere6, .data = data, .len = 1000, .seg = 500},
 		{.to = &good, .data = data, .len = 1000, .seg = 100}};
 	a->ops->send(a, runs, WEFT_ARRAY_LEN(runs));
-	struct got g = {.bytes = back};
+	struct got g = {.bytes = back, .cap = sizeof(back)};
 	receive_some(b, &g, 20);
 	assert_int_equal(a->stats.drops.n[DROP_LINK_PERM], 10);
 	assert_int_equal(a->stats.drops.n[DROP_LINK_UNREACH], 7);
@@ -444,7 +446,7 @@ datagrams_longer_than_the_path_are_fragmented(void **state)
 			{.to = &to, .data = data, .len = sizeof(data), .seg = 1400},
 			{.to = &to, .data = data, .len = sizeof(data), .seg = 1000}};
 		a->ops->send(a, runs, WEFT_ARRAY_LEN(runs));
-		struct got g = {.bytes = back};
+		struct got g = {.bytes = back, .cap = sizeof(back)};
 		receive_some(b, &g, 20 + 28);
 	}
 	assert_int_equal(a->stats.gso_off_count, 0);
