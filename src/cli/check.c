@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft check: says what is wrong with configuration files. */
-#include "cli/check.h"
-
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cli.h"
 #include "crypto/crypto.h"
 #include "crypto/dh.h"
 #include "crypto/secret.h"
@@ -15,7 +14,7 @@
 #include "wire/conf.h"
 
 static const char usage[] =
-	"usage: weft check [--strict] [--lenient] [--json] FILE...\n"
+	"Usage: weft check [--strict] [--lenient] [--json] FILE...\n"
 	"\n"
 	"Reads configuration files as `weft up` would, and prints every fault as\n"
 	"FILE:LINE:COLUMN with what to do about it. Changes nothing; prints no private key.\n"

@@ -17,7 +17,12 @@ static const struct {
 	{"up", up_main, "bring up a device from a configuration file"},
 	{"down", down_main, "take a device down"},
 	{"run", run_main, "run a device, unconfigured or from a file, maybe in the foreground"},
+	{"show", show_main, "show running devices as wg does"},
+	{"status", status_main, "show running devices with all their counters"},
 	{"check", check_main, "say what is wrong with configuration files"},
+	{"genkey", genkey_main, "make a private key"},
+	{"genpsk", genpsk_main, "make a preshared key"},
+	{"pubkey", pubkey_main, "compute the public key of a private key"},
 	{"emulate", emulate_main, "emulate a link with delay, loss, reordering and a rate"},
 	{"version", version_main, "print the version"},
 };

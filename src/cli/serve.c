@@ -223,6 +223,10 @@ stop(struct server *s)
 	if (s->uapi) {
 		ctl_uapi_close(s->uapi);
 	}
+	if (s->control) {
+		/* Replies half-way hold references to peers. */
+		ctl_control_drain(s->control);
+	}
 	if (s->has_traces) {
 		apply_undo(&s->traces, &s->log);
 	}

@@ -32,6 +32,7 @@ struct session {
 	bool is_first; /* peer, or prefix: no comma before it */
 	bool is_last_reply;
 	bool has_stop; /* the owner is to be told when the reply has left */
+	bool has_told; /* it was told */
 	struct ctl_peers peers;
 	struct ctl_peer peer;
 	size_t allowed_at;
@@ -298,6 +299,7 @@ tell_stop(struct ctl_control *c, struct session *s)
 {
 	if (s->has_stop) {
 		s->has_stop = false;
+		s->has_told = true;
 		c->config.stop(c->config.ctx);
 	}
 }
@@ -305,8 +307,9 @@ tell_stop(struct ctl_control *c, struct session *s)
 static void
 sent(void *ctx, void *state)
 {
-	end_reply(state);
-	tell_stop(ctx, state);
+	struct session *s = state;
+	end_reply(s);
+	tell_stop(ctx, s);
 }
 
 static void
@@ -349,6 +352,18 @@ ctl_control_open(const struct ctl_control_config *config, struct ctl_control **o
 	}
 	*out = c;
 	return WEFT_OK;
+}
+
+static bool
+has_asked_for_the_end(const void *state)
+{
+	return ((const struct session *)state)->has_told;
+}
+
+void
+ctl_control_drain(struct ctl_control *c)
+{
+	ctl_server_sift(c->server, has_asked_for_the_end);
 }
 
 void

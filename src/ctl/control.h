@@ -29,6 +29,10 @@ struct ctl_control_config {
 /* Makes the folder of path if need be. Threads: the loop's, which calls everything of node. */
 WEFT_MUST_CHECK enum weft_err ctl_control_open(
 	const struct ctl_control_config *c, struct ctl_control **out);
+/* Drops every client but those that asked for the end, and with them all references to peers.
+ * Those learn of the end by ctl_control_close(), which may follow when the node is gone. The
+ * loop is not run in between. */
+void ctl_control_drain(struct ctl_control *c);
 void ctl_control_close(struct ctl_control *c);
 
 #endif

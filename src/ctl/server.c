@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/server.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,6 +303,16 @@ undo_alloc:
 	free(s->path);
 	free(s);
 	return err;
+}
+
+void
+ctl_server_sift(struct ctl_server *s, bool (*keep)(const void *state))
+{
+	for (size_t i = 0; i < CTL_CLIENTS_MAX; i++) {
+		if (s->clients[i] && !keep(s->clients[i]->state)) {
+			drop(s->clients[i]);
+		}
+	}
 }
 
 void

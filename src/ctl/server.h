@@ -10,6 +10,7 @@
 #ifndef WEFT_CTL_SERVER_H
 #define WEFT_CTL_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -57,6 +58,8 @@ struct ctl_server_config {
 /* WEFT_EADDRINUSE: somebody serves there. */
 WEFT_MUST_CHECK enum weft_err ctl_server_open(
 	const struct ctl_server_config *c, struct ctl_server **out);
+/* Drops the clients whose state keep() does not want. */
+void ctl_server_sift(struct ctl_server *s, bool (*keep)(const void *state));
 /* Drops every client and removes the socket. NULL is allowed. */
 void ctl_server_close(struct ctl_server *s);
 

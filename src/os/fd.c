@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -88,6 +89,13 @@ bool
 os_fd_is_terminal(int fd)
 {
 	return isatty(fd) == 1;
+}
+
+bool
+os_fd_is_world_accessible(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IRWXO) != 0;
 }
 
 void

@@ -19,6 +19,8 @@ WEFT_MUST_CHECK enum weft_err os_fd_write_all(
 /* Waits until readable (or writable). WEFT_ETIMEDOUT when the deadline passed. */
 WEFT_MUST_CHECK enum weft_err os_fd_wait(int fd, bool is_write, struct mono deadline);
 bool os_fd_is_terminal(int fd);
+/* A regular file that others than its owner and group may read, write or run? */
+bool os_fd_is_world_accessible(int fd);
 /* Closes and sets -1; does nothing for -1. */
 void os_fd_close(int *fd);
 
