@@ -39,6 +39,7 @@ struct emulate_options {
 	int64_t duration_ns;   /* 0: until a signal */
 	const char *json_path; /* NULL: none; "-": standard output */
 	bool is_quiet;
+	int64_t gather_ns;
 	bool is_realtime;
 };
 
@@ -75,6 +76,8 @@ struct emulator {
 	struct emu_histogram late[2];
 	struct emulate_io io[2];
 	struct mono start;
+	struct mono woke_before; /* the wake-up before the last */
+	bool is_realtime;
 	size_t script_at; /* next step */
 	uint64_t rebinds;
 	unsigned clients; /* of the relay, at present */

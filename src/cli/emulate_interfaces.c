@@ -4,7 +4,6 @@
 
 #include "cli/emulate.h"
 #include "emu/ether.h"
-#include "os/clock.h"
 #include "os/loop.h"
 #include "os/packet.h"
 
@@ -47,9 +46,8 @@ side_ready(void *ctx, uint32_t events)
 			e->is_stopping = true;
 			return;
 		}
-		struct mono now = os_clock_mono();
 		for (size_t i = 0; i < n; i++) {
-			if (emu_ether_push(s->ether, &e->channel[s->dir], now, rx[i].vnet,
+			if (emu_ether_push(s->ether, &e->channel[s->dir], rx[i].arrival, rx[i].vnet,
 				    rx[i].data, rx[i].len)) {
 				e->io[s->dir].refused++;
 			}

@@ -135,9 +135,10 @@ emulate_write_json(const struct emulator *e, struct mono now)
 	struct row rows[ROWS_MAX];
 	size_t n = collect(e, rows);
 	struct os_process_stats s = own_stats();
-	json_t *o = json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:o, s:o}", "mode",
-		e->mode->name, "seed", (json_int_t)e->options->seed, "duration_s", seconds(e, now),
-		"cpu_user_s", (double)s.user_ns / (double)WEFT_NS_PER_S, "cpu_system_s",
+	json_t *o = json_pack("{s:s, s:I, s:b, s:f, s:f, s:f, s:I, s:I, s:I, s:o, s:o}", "mode",
+		e->mode->name, "seed", (json_int_t)e->options->seed, "realtime",
+		(int)e->is_realtime, "duration_s", seconds(e, now), "cpu_user_s",
+		(double)s.user_ns / (double)WEFT_NS_PER_S, "cpu_system_s",
 		(double)s.system_ns / (double)WEFT_NS_PER_S, "rss_peak_bytes",
 		(json_int_t)s.rss_peak_bytes, "clients", (json_int_t)e->clients, "rebinds",
 		(json_int_t)e->rebinds, "ab", direction_json(rows, n, 0), "ba",

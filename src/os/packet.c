@@ -13,8 +13,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/error.h"
 #include "os/fd.h"
 
@@ -41,7 +43,8 @@ struct rx_buffer {
 };
 
 union rx_control {
-	char bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
+	char bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata)) +
+		   CMSG_SPACE(sizeof(struct timespec))];
 	struct cmsghdr align;
 };
 
@@ -113,6 +116,7 @@ set_options(const struct os_packet *p, const char *name, const struct log *log)
 		return say(log, name, "no offload headers on packet sockets", errno);
 	}
 	if (set(p->fd, SOL_PACKET, PACKET_AUXDATA, 1) ||
+		set(p->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1) ||
 		set(p->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1) ||
 		setsockopt(p->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous,
 			sizeof(promiscuous))) {
@@ -202,15 +206,40 @@ os_packet_close(struct os_packet *p)
 	os_fd_close(&p->fd);
 }
 
-static const struct tpacket_auxdata *
-find_auxdata(struct msghdr *m)
+/* What came beside a frame. */
+struct rx_notes {
+	const struct tpacket_auxdata *aux; /* NULL: none */
+	int64_t wall_ns;                   /* 0: unknown */
+};
+
+static struct rx_notes
+read_notes(struct msghdr *m)
 {
+	struct rx_notes notes = {0};
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level == SOL_PACKET && c->cmsg_type == PACKET_AUXDATA) {
-			return (const struct tpacket_auxdata *)(const void *)CMSG_DATA(c);
+			notes.aux = (const struct tpacket_auxdata *)(const void *)CMSG_DATA(c);
+		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+			struct timespec ts;
+			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
+			notes.wall_ns = ts.tv_sec * WEFT_NS_PER_S + ts.tv_nsec;
 		}
 	}
-	return NULL;
+	return notes;
+}
+
+/* The stamp is of a clock that can be set; one from before a step would lie far off, hence the
+ * bounds. */
+static struct mono
+arrival_of(struct os_packet *p, int64_t wall_ns, struct mono now, int64_t now_wall_ns)
+{
+	struct mono at = wall_ns ? mono_add_ns(now, wall_ns - now_wall_ns) : now;
+	at = mono_min(at, now);
+	if (mono_is_before(at, p->last_arrival)) {
+		at = p->last_arrival;
+	}
+	p->last_arrival = at;
+	return at;
 }
 
 static void
@@ -240,7 +269,8 @@ restore_tag(struct rx_buffer *b, const struct tpacket_auxdata *aux, struct os_pa
 	rx->len += TAG_LEN;
 }
 
-static void
+/* Returns the wall clock's stamp. */
+static int64_t
 finish_rx(struct os_packet *p, size_t i, struct os_packet_rx *rx)
 {
 	struct rx_buffer *b = &p->batch->buffers[i];
@@ -249,11 +279,13 @@ finish_rx(struct os_packet *p, size_t i, struct os_packet_rx *rx)
 	*rx = (struct os_packet_rx){.vnet = b->vnet,
 		.data = b->bytes + RX_FRONT,
 		.len = len > OS_PACKET_VNET_LEN ? len - OS_PACKET_VNET_LEN : 0};
-	const struct tpacket_auxdata *aux = find_auxdata(m);
+	struct rx_notes notes = read_notes(m);
+	const struct tpacket_auxdata *aux = notes.aux;
 	if (aux && (aux->tp_status & TP_STATUS_VLAN_VALID) && rx->len >= MAC_LEN) {
 		restore_tag(b, aux, rx);
 	}
 	m->msg_controllen = sizeof(p->batch->control[i]);
+	return notes.wall_ns;
 }
 
 /* Down may be up again later; gone is gone. */
@@ -270,9 +302,12 @@ os_packet_receive(struct os_packet *p, struct os_packet_rx rx[OS_PACKET_BATCH], 
 	for (;;) {
 		int got = recvmmsg(p->fd, p->batch->msgs, OS_PACKET_BATCH, 0, NULL);
 		if (got > 0) {
+			struct mono now = os_clock_mono();
+			int64_t now_wall_ns = os_clock_wall_ns();
 			p->rx_calls++;
 			for (size_t i = 0; i < (size_t)got; i++) {
-				finish_rx(p, i, &rx[i]);
+				int64_t wall_ns = finish_rx(p, i, &rx[i]);
+				rx[i].arrival = arrival_of(p, wall_ns, now, now_wall_ns);
 			}
 			*n = (size_t)got;
 			return WEFT_OK;

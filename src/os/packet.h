@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mono.h"
 
 #define OS_PACKET_VNET_LEN 10
 #define OS_PACKET_BATCH 16
@@ -25,6 +26,7 @@ struct os_packet {
 	uint64_t dropped; /* by the kernel, before they were received; see os_packet_sync() */
 	uint64_t refused; /* could not be received: no vnet header describes them */
 	uint64_t rx_calls, tx_calls;
+	struct mono last_arrival;
 	struct packet_batch *batch;
 };
 
@@ -32,6 +34,9 @@ struct os_packet_rx {
 	const uint8_t *vnet; /* OS_PACKET_VNET_LEN bytes; offsets count from data */
 	const uint8_t *data; /* Ethernet header, with the VLAN tag if there was one */
 	uint32_t len;
+	/* When the kernel had it, however late it is received here; never before that of the
+	 * frame in front of it. */
+	struct mono arrival;
 };
 
 /* One frame: iov[0] is its virtio_net_hdr. */
