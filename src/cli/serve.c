@@ -14,6 +14,7 @@
 #include "node/node.h"
 #include "os/clock.h"
 #include "os/loop.h"
+#include "os/memory.h"
 #include "os/process.h"
 #include "os/signal.h"
 #include "weft_config.h"
@@ -268,6 +269,7 @@ run(const struct serve_options *o, struct os_daemon *report)
 	}
 	sink.is_starting = false;
 	if (!e) {
+		os_memory_trim();
 		if (s.is_resolved) {
 			resolve(&s);
 		}
