@@ -20,12 +20,14 @@ must_alloc(size_t n)
 }
 
 void
-batch_init(struct batch *b)
+batch_init(struct batch *b, size_t cap)
 {
-	b->bytes = must_alloc(BATCH_BYTES_MAX);
-	b->bytes_before = must_alloc(BATCH_BYTES_MAX);
+	b->cap = cap;
+	b->bytes = must_alloc(cap);
+	b->bytes_before = must_alloc(cap);
 	b->whole = must_alloc(NAIVE_LEN_MAX + 1);
-	b->cut = must_alloc(BATCH_BYTES_MAX);
+	/* A frame that is cut again is not longer than the packets that it came from. */
+	b->cut = must_alloc(cap);
 	batch_begin(b);
 }
 
@@ -49,6 +51,12 @@ batch_begin(struct batch *b)
 		.pieces_cap = 2 * BATCH_PACKETS_MAX};
 }
 
+bool
+batch_has_room(const struct batch *b, uint32_t len)
+{
+	return b->n < BATCH_PACKETS_MAX && b->used + GAP + len <= b->cap;
+}
+
 uint8_t *
 batch_next(struct batch *b)
 {
@@ -58,7 +66,7 @@ batch_next(struct batch *b)
 void
 batch_add(struct batch *b, uint32_t len)
 {
-	if (b->n == BATCH_PACKETS_MAX || b->used + GAP + len > BATCH_BYTES_MAX) {
+	if (!batch_has_room(b, len)) {
 		fprintf(stderr, "batch is full\n");
 		abort();
 	}
@@ -116,7 +124,7 @@ batch_gather(const struct batch *b, const struct gro_frame *f, uint8_t *out)
 static bool
 is_same_packet(uint8_t *got, uint8_t *want, uint32_t len)
 {
-	bool is_atomic = want[0] == 0x45 && (want[6] & 0x40) != 0;
+	bool is_atomic = len >= 20 && want[0] == 0x45 && (want[6] & 0x40) != 0;
 	if (is_atomic && memcmp(got + 4, want + 4, 2) != 0) {
 		if (naive_sum(got, 20, 0) != 0xffff || naive_sum(want, 20, 0) != 0xffff) {
 			return false;
@@ -127,22 +135,22 @@ is_same_packet(uint8_t *got, uint8_t *want, uint32_t len)
 	return memcmp(got, want, len) == 0;
 }
 
-static bool
-is_same_flow(const uint8_t *a, const uint8_t *b)
-{
-	size_t at = a[0] >> 4 == 4 ? 12 : 8;
-	return a[0] >> 4 == b[0] >> 4 && memcmp(a + at, b + at, 4) == 0;
-}
-
 /* The first packet of that flow that no frame has shown yet; b->n if there is none. */
 static size_t
-oldest_unseen(const struct batch *b, const bool *is_seen, const uint8_t *packet)
+oldest_unseen(const struct batch *b, const bool *is_seen, const uint8_t *packet, uint32_t len)
 {
-	size_t i = 0;
-	while (i < b->n && (is_seen[i] || !is_same_flow(batch_was(b, i), packet))) {
-		i++;
+	uint8_t want[NAIVE_FLOW_LEN], flow[NAIVE_FLOW_LEN];
+	naive_flow(packet, len, want);
+	for (size_t i = 0; i < b->n; i++) {
+		if (is_seen[i]) {
+			continue;
+		}
+		naive_flow(batch_was(b, i), b->pkts[i].len, flow);
+		if (memcmp(flow, want, NAIVE_FLOW_LEN) == 0) {
+			return i;
+		}
 	}
-	return i;
+	return b->n;
 }
 
 static const char *
@@ -180,13 +188,13 @@ check_frame(struct batch *b, const struct gro_frame *f, bool *is_seen)
 		return wrong;
 	}
 	memcpy(b->cut, b->whole, lens[0]);
-	if (f->packets > 1 && naive_segment(b->whole, lens[0], f->gso_size, false, b->cut,
-				      BATCH_BYTES_MAX, lens, GRO_PACKETS_MAX) != f->packets) {
+	if (f->packets > 1 && naive_segment(b->whole, lens[0], f->gso_size, false, b->cut, b->cap,
+				      lens, GRO_PACKETS_MAX) != f->packets) {
 		return "number of packets";
 	}
 	uint8_t *p = b->cut;
 	for (uint32_t i = 0; i < f->packets; i++) {
-		size_t at = oldest_unseen(b, is_seen, p);
+		size_t at = oldest_unseen(b, is_seen, p, lens[i]);
 		if (at == b->n || b->pkts[at].len != lens[i] ||
 			!is_same_packet(p, batch_was(b, at), lens[i])) {
 			return "not the next packet of its flow";

@@ -10,12 +10,11 @@
 #include "pkt/gro.h"
 
 #define BATCH_PACKETS_MAX 512
-#define BATCH_BYTES_MAX (2u << 20)
 
 struct batch {
 	uint8_t *bytes;        /* packets, where they are joined */
 	uint8_t *bytes_before; /* the same bytes as they were before */
-	size_t used;
+	size_t used, cap;
 	struct gro_pkt pkts[BATCH_PACKETS_MAX];
 	size_t n;
 	struct gro_out out;
@@ -25,11 +24,12 @@ struct batch {
 	uint8_t *cut;
 };
 
-/* Takes its memory once; batch_begin() empties it for the next case. */
-void batch_init(struct batch *b);
+/* Takes memory for packets of so many bytes once; batch_begin() empties it for the next case. */
+void batch_init(struct batch *b, size_t cap);
 void batch_fini(struct batch *b);
 void batch_begin(struct batch *b);
 
+bool batch_has_room(const struct batch *b, uint32_t len);
 /* Room for the next packet; batch_add() takes it into the batch. */
 uint8_t *batch_next(struct batch *b);
 void batch_add(struct batch *b, uint32_t len);
@@ -46,8 +46,7 @@ uint8_t *batch_was(const struct batch *b, size_t i);
 uint32_t batch_gather(const struct batch *b, const struct gro_frame *f, uint8_t *out);
 
 /* Everything that gro.h promises, after batch_join(): cut again, the frames are the packets,
- * each once and in the order of its flow, which its source address tells. NULL, or what is
- * wrong. */
+ * each once and in the order of its flow (naive_flow()). NULL, or what is wrong. */
 const char *batch_check(struct batch *b);
 
 #endif

@@ -14,6 +14,8 @@
 #include "naive.h"
 #include "pkt/gro.h"
 
+#define BATCH_BYTES (2u << 20)
+
 static struct batch batch;
 static uint8_t payload[NAIVE_LEN_MAX];
 static const struct gro_caps all_caps = {true, true, true, true};
@@ -22,7 +24,7 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	batch_init(&batch);
+	batch_init(&batch, BATCH_BYTES);
 	return 0;
 }
 

@@ -62,6 +62,52 @@ naive_l4(const uint8_t *ip, uint32_t len, uint8_t *proto)
 	return *proto == 17 && at + 8 <= len ? at : 0;
 }
 
+static bool
+is_extension(uint8_t proto)
+{
+	return proto == 0 || proto == 43 || proto == 51 || proto == 60;
+}
+
+/* Finds proto of an IPv6 packet of any content; returns where it begins, or 0. */
+static uint32_t
+walk6(const uint8_t *ip, uint32_t len, uint8_t *proto)
+{
+	uint32_t at = 40;
+	*proto = ip[6];
+	while (is_extension(*proto)) {
+		if (at + 8 > len) {
+			return 0;
+		}
+		uint8_t type = *proto;
+		*proto = ip[at];
+		at += type == 51 ? (ip[at + 1] + 2u) * 4 : (ip[at + 1] + 1u) * 8;
+	}
+	return at <= len ? at : 0;
+}
+
+void
+naive_flow(const uint8_t *ip, uint32_t len, uint8_t out[NAIVE_FLOW_LEN])
+{
+	memset(out, 0, NAIVE_FLOW_LEN);
+	uint32_t at = 0;
+	uint8_t proto = 0;
+	bool is_v4 = len >= 20 && ip[0] >> 4 == 4 && get16(ip + 2) <= len;
+	bool is_v6 = len >= 40 && ip[0] >> 4 == 6 && get16(ip + 4) + 40 <= len;
+	if (is_v4 && (get16(ip + 6) & 0x3fff) == 0) {
+		at = (ip[0] & 15u) * 4;
+		proto = ip[9];
+	} else if (is_v6) {
+		at = walk6(ip, len, &proto);
+	}
+	if (at < 20 || at + 4 > len || (proto != 6 && proto != 17)) {
+		return;
+	}
+	out[0] = ip[0] >> 4;
+	out[1] = proto;
+	memcpy(out + 2, ip + at, 4);
+	memcpy(out + 6, ip + (is_v4 ? 12 : 8), is_v4 ? 8 : 32);
+}
+
 /* The final destination: the last address of a routing header that is not used up. */
 static const uint8_t *
 final_dst6(const uint8_t *ip)
@@ -98,8 +144,8 @@ csum_field(uint32_t l4, uint8_t proto)
 	return l4 + (proto == 6 ? 16 : 6);
 }
 
-static void
-complete(uint8_t *ip, uint32_t len, bool keep_zero)
+void
+naive_complete(uint8_t *ip, uint32_t len, bool keep_zero)
 {
 	uint8_t proto;
 	uint32_t l4 = naive_l4(ip, len, &proto);
@@ -190,7 +236,7 @@ naive_build(
 		put16(p + 6, n->has_zero_csum ? 0 : 1);
 	}
 	memcpy(p + header, payload, payload_len);
-	complete(out, l4 + header + payload_len, n->has_zero_csum);
+	naive_complete(out, l4 + header + payload_len, n->has_zero_csum);
 	return l4 + header + payload_len;
 }
 
@@ -242,7 +288,7 @@ naive_segment(const uint8_t *super, uint32_t len, uint16_t gso_size, bool keep_z
 			out[header + i] = super[header + done + i];
 		}
 		fix_segment(out, header + take, n, done + take == total, done);
-		complete(out, header + take, keep_zero);
+		naive_complete(out, header + take, keep_zero);
 		lens[n++] = header + take;
 		out += header + take;
 		cap -= header + take;

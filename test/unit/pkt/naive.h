@@ -46,6 +46,14 @@ uint32_t naive_l4(const uint8_t *ip, uint32_t len, uint8_t *proto);
  * out what an offload is to complete. Returns where the field is. */
 uint32_t naive_make_partial(uint8_t *ip, uint32_t len);
 
+/* Makes the checksums right. A zero one of UDP stays with keep_zero. */
+void naive_complete(uint8_t *ip, uint32_t len, bool keep_zero);
+
+/* What tells a packet's flow: version, protocol, ports, addresses. All zeros for bytes of any
+ * other kind, which together count as one flow. */
+#define NAIVE_FLOW_LEN 38
+void naive_flow(const uint8_t *ip, uint32_t len, uint8_t out[NAIVE_FLOW_LEN]);
+
 /* Are all checksums right? UDP without one is. */
 bool naive_is_right(const uint8_t *ip, uint32_t len);
 
