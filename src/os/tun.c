@@ -75,6 +75,22 @@ is_good_name(const char *name)
 	return percents <= 1;
 }
 
+/* What a user can do about it. */
+static const char *
+hint(int e)
+{
+	switch (e) {
+	case ENOENT:
+	case ENODEV:
+		return " (modprobe tun?)";
+	case EPERM:
+	case EACCES:
+		return " (this needs root, or CAP_NET_ADMIN)";
+	default:
+		return "";
+	}
+}
+
 static enum weft_err
 open_queue(struct os_tun *t, short flags, const struct log *log)
 {
@@ -83,16 +99,15 @@ open_queue(struct os_tun *t, short flags, const struct log *log)
 	if (fd < 0) {
 		int e = errno;
 		log_error(log, "cannot open %s: %s%s", TUN_PATH,
-			os_error_text(e, text, sizeof(text)),
-			e == ENOENT || e == ENODEV ? " (modprobe tun?)" : "");
+			os_error_text(e, text, sizeof(text)), hint(e));
 		return os_error(e);
 	}
 	struct ifreq r = {.ifr_flags = flags};
 	memcpy(r.ifr_name, t->name, sizeof(t->name));
 	if (ioctl(fd, TUNSETIFF, &r)) {
 		int e = errno;
-		log_error(log, "cannot create interface %s: %s", t->name,
-			os_error_text(e, text, sizeof(text)));
+		log_error(log, "cannot create interface %s: %s%s", t->name,
+			os_error_text(e, text, sizeof(text)), hint(e));
 		os_fd_close(&fd);
 		return os_error(e);
 	}
