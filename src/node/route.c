@@ -119,35 +119,47 @@ find_table(struct os_netlink *nl, uint32_t *out)
 }
 
 struct find_rule {
-	bool is_found;
+	uint32_t table; /* looked for */
+	bool has_ours, has_main;
 };
 
 static bool
-is_main_suppress(void *ctx, const struct os_rule *r)
+note_rule(void *ctx, const struct os_rule *r)
 {
 	struct find_rule *f = ctx;
-	f->is_found = r->table == OS_ROUTE_TABLE_MAIN && r->has_suppress &&
-		      r->suppress_prefixlen == 0 && r->fwmark == 0;
-	return !f->is_found;
+	f->has_ours |= r->table == f->table && r->fwmark == f->table && r->is_inverted;
+	f->has_main |= r->table == OS_ROUTE_TABLE_MAIN && r->has_suppress &&
+		       r->suppress_prefixlen == 0 && r->fwmark == 0;
+	return true;
 }
 
 /* Everything without our mark goes to our table, unless the main table has something better
- * than its own default route. */
+ * than its own default route. A rule that leads to our table before we have added one was left
+ * by a daemon that was killed: it is adopted, together with its companion, and so goes when we
+ * do. */
 static enum weft_err
 add_rules(struct apply_traces *t, enum ip_family family)
 {
 	unsigned slot = family_slot(family);
-	struct os_rule ours = {
-		.family = family, .fwmark = t->table, .is_inverted = true, .table = t->table};
-	enum weft_err e = os_netlink_rule_add(t->netlink, &ours);
+	struct find_rule found = {.table = t->table};
+	enum weft_err e = os_netlink_rules(t->netlink, family, note_rule, &found);
 	if (e) {
 		return e;
 	}
+	if (!found.has_ours) {
+		struct os_rule ours = {.family = family,
+			.fwmark = t->table,
+			.is_inverted = true,
+			.table = t->table};
+		e = os_netlink_rule_add(t->netlink, &ours);
+		if (e) {
+			return e;
+		}
+	}
 	t->has_rules[slot] = true;
-	struct find_rule found = {0};
-	e = os_netlink_rules(t->netlink, family, is_main_suppress, &found);
-	if (e || found.is_found) {
-		return e;
+	if (found.has_main) {
+		t->has_main_rule[slot] = found.has_ours;
+		return WEFT_OK;
 	}
 	struct os_rule main_rule = {
 		.family = family, .table = OS_ROUTE_TABLE_MAIN, .has_suppress = true};
