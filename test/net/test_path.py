@@ -64,7 +64,11 @@ def test_tcp_gets_through_a_lossy_wire_unchanged(lab, fault):
     assert e.b.pid in net.b.processes("weft")
 
 
-OUTER_CE = """table ip marks { chain mark_ce { type filter hook forward priority 0; ip protocol udp ip ecn set ce } }"""
+OUTER_CE = """table ip marks {
+    chain congested { type filter hook forward priority 0;
+        ip protocol udp ip ecn set ce
+    }
+}"""
 
 
 @pytest.mark.parametrize("inner,arrives", [(0, None), (1, 3), (2, 3), (3, 3)], ids=["not-ECT", "ECT(1)", "ECT(0)", "CE"])
