@@ -157,6 +157,9 @@ run_request(struct ctl_control *c, struct session *s, const char *text, size_t l
 static bool
 keep(struct session *s, const char *data, size_t len)
 {
+	if (len == 0) {
+		return true;
+	}
 	if (s->line_cap - s->line_len < len) {
 		size_t cap = s->line_cap ? s->line_cap : 1024;
 		while (cap - s->line_len < len) {
