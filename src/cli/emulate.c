@@ -276,29 +276,49 @@ parse_listen(struct parse *p)
 	return 0;
 }
 
+static bool
+has_rebind(const struct emu_script *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->steps[i].is_rebind) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int
+check_interfaces(struct parse *p, int argc, char **argv, int first)
+{
+	struct emulate_options *o = p->o;
+	if (argc - first != 2) {
+		return misuse("two interfaces, or --udp and --to, are needed");
+	}
+	if (o->record_path) {
+		return misuse("--record is for the relay; see tcpdump(8)");
+	}
+	if (has_rebind(&o->script)) {
+		return misuse("rebind is for the relay: interfaces have no ports");
+	}
+	o->interface[0] = argv[first];
+	o->interface[1] = argv[first + 1];
+	if (strcmp(o->interface[0], o->interface[1]) == 0) {
+		return misuse("the interfaces are the same");
+	}
+	return 0;
+}
+
 static int
 check_mode(struct parse *p, int argc, char **argv, int first)
 {
 	struct emulate_options *o = p->o;
-	int rest = argc - first;
 	if (!p->udp && !p->to) {
-		if (rest != 2) {
-			return misuse("two interfaces, or --udp and --to, are needed");
-		}
-		if (o->record_path) {
-			return misuse("--record is for the relay; see tcpdump(8)");
-		}
-		o->interface[0] = argv[first];
-		o->interface[1] = argv[first + 1];
-		if (strcmp(o->interface[0], o->interface[1]) == 0) {
-			return misuse("the interfaces are the same");
-		}
-		return 0;
+		return check_interfaces(p, argc, argv, first);
 	}
 	if (!p->udp || !p->to) {
 		return misuse("--udp and --to go together");
 	}
-	if (rest > 0) {
+	if (argc > first) {
 		return misuse("%s: a relay has no interfaces", argv[first]);
 	}
 	if (endpoint_parse(p->to, strlen(p->to), &o->to)) {

@@ -80,6 +80,7 @@ struct emulator {
 	bool is_realtime;
 	size_t script_at; /* next step */
 	uint64_t rebinds;
+	uint16_t port;    /* of the relay, as bound */
 	unsigned clients; /* of the relay, at present */
 	bool is_stopping;
 	const char *failure; /* why it stopped early; NULL: as asked */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The emulator's life: channels, script, signals, and the loop that sends what is due. */
+#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/emulate.h"
 #include "os/clock.h"
@@ -178,24 +178,24 @@ open_channels(struct emulator *e)
 	return WEFT_OK;
 }
 
+/* Tells that packets are carried from now on. */
 static void
 announce(const struct emulator *e)
 {
 	const struct emulate_options *o = e->options;
-	char listen[ENDPOINT_TEXT_MAX], to[ENDPOINT_TEXT_MAX];
+	char listen[IP_ADDR_TEXT_MAX] = "*", to[ENDPOINT_TEXT_MAX];
 	if (o->is_quiet) {
 		return;
 	}
-	if (!o->is_udp) {
-		printf("emulating %s <-> %s, seed %llu\n", o->interface[0], o->interface[1],
-			(unsigned long long)o->seed);
-	} else if (o->listen.addr.family == IP_FAMILY_NONE) {
-		printf("relaying port %u <-> %s, seed %llu\n", o->listen.port,
-			endpoint_format(&o->to, to), (unsigned long long)o->seed);
+	if (o->is_udp) {
+		if (o->listen.addr.family != IP_FAMILY_NONE) {
+			ip_addr_format(&o->listen.addr, listen);
+		}
+		printf("relaying %s port %u <-> %s", listen, e->port, endpoint_format(&o->to, to));
 	} else {
-		printf("relaying %s <-> %s, seed %llu\n", endpoint_format(&o->listen, listen),
-			endpoint_format(&o->to, to), (unsigned long long)o->seed);
+		printf("emulating %s <-> %s", o->interface[0], o->interface[1]);
 	}
+	printf(", seed %" PRIu64 "\n", o->seed);
 	fflush(stdout);
 }
 

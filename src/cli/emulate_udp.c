@@ -414,6 +414,7 @@ emulate_udp_open(struct emulator *e)
 		return err;
 	}
 	watch(r, r->listen, listen_ready, r);
+	e->port = link_udp_port(r->listen);
 	for (unsigned dir = 0; dir < 2; dir++) {
 		e->channel[dir].params.overhead_bytes =
 			UDP_HEADER_BYTES +

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import Lab, Namespace, Pair, Process, binary, traffic, wait_for, wait_ping
+from lab import Lab, Namespace, Pair, Process, binary, packet, traffic, wait_for, wait_ping
 
 SO_RCVBUFFORCE = 33
 
@@ -199,6 +199,33 @@ def test_mtu_is_a_silent_hole(lab):
     assert n["ab"]["mtu_dropped"] == 3 and n["ba"]["mtu_dropped"] == 0
 
 
+def test_vlan_tag_survives_splitting_and_joining(lab):
+    """The kernel takes the tag out of what a packet socket receives, and tells it aside."""
+    pair, r = wire(lab)
+    e = Emulator(r, "--delay", "1ms", "toa", "tob")
+    mac = bytes.fromhex("020000000002" "020000000001") + struct.pack("!HH", 0x8100, 0x2005) + b"\x08\x00"
+    vnet_and_ip = packet.super_tcp(packet.Ip(pair.a4, pair.b4), 1000, sport=1, dport=2, seq=7, payload=bytes(4500))
+    flags, kind, hdr_len, size, start, offset = struct.unpack("<BBHHHH", vnet_and_ip[:10])
+    vnet = struct.pack("<BBHHHH", flags, kind, hdr_len + len(mac), size, start + len(mac), offset)
+    with pair.a.entered():
+        out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        out.setsockopt(packet.SOL_PACKET, packet.PACKET_VNET_HDR, 1)
+        out.bind(("eth0", 0))
+    with pair.b.entered():
+        tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(packet.ETH_P_ALL))
+        tap.setsockopt(packet.SOL_PACKET, 8, 1)  # PACKET_AUXDATA
+        tap.bind(("eth0", packet.ETH_P_ALL))
+        tap.settimeout(5)
+    with out, tap:
+        out.send(vnet + mac + vnet_and_ip[10:])
+        frame, notes, _, _ = tap.recvmsg(1 << 17, 200)
+    n = e.stop()["ab"]
+    assert frame == mac[:12] + mac[16:] + vnet_and_ip[10:]
+    assert struct.unpack_from("H", notes[0][2], 16)[0] == 0x2005
+    assert n["in_packets"] == n["out_packets"] == 5
+    assert n["in_bytes"] == 5 * (18 + 40) + 4500
+
+
 # --- relay ---
 
 class Server:
@@ -322,7 +349,8 @@ def test_relay_records_what_came_in_as_pcap(lab):
 
 def test_duration_ends_it_with_a_table(lab):
     ns = lab.namespace("n")
-    r = ns.run(binary(), "emulate", "--udp", "5000", "--to", "127.0.0.1:5001", "--duration", "50ms")
+    r = ns.run(binary(), "emulate", "--udp", "0", "--to", "127.0.0.1:5001", "--duration", "50ms")
+    assert re.match(r"relaying \* port [1-9]\d* <-> 127\.0\.0\.1:5001, seed 1\n", r.stdout)
     assert re.search(r"packets in +0 +0", r.stdout)
     r = ns.run(binary(), "emulate", "--udp", "5000", "--to", "127.0.0.1:5001", "--duration", "50ms", "--json", "-")
     assert json.loads(r.stdout)["mode"] == "udp" and r.stderr == ""
@@ -348,6 +376,7 @@ def test_deleted_interface_ends_it_with_the_reason(lab):
     (["--delay"], "--delay needs a value"),
     (["x"], "two interfaces"),
     (["x", "x"], "the same"),
+    (["--script-text", "at 5s rebind", "x", "y"], "rebind is for the relay"),
     (["--udp", "5000"], "go together"),
     (["--udp", "5000", "--to", "127.0.0.1"], "is not ADDRESS:PORT"),
     (["--udp", "host:5000", "--to", "127.0.0.1:1"], "neither PORT nor ADDRESS:PORT"),
