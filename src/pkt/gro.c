@@ -255,9 +255,9 @@ has_next_tcp_header(const struct run *r, const struct candidate *c)
 		       c->hdr_len - c->l4_off - TCP_HEADER_LEN) == 0;
 }
 
-/* Checks what costs least first, the checksums last. *is_bad: c's own checksum is wrong. */
+/* Checks what costs least first, the checksums last. */
 static bool
-can_join(struct run *r, struct gro_frame *f, const struct candidate *c, bool *is_bad)
+can_join(struct run *r, struct gro_frame *f, const struct candidate *c)
 {
 	if (c->payload_len > r->head.payload_len || f->len + c->payload_len > IP_LEN_MAX ||
 		f->packets == GRO_PACKETS_MAX || !has_equal_ip_header(r, c) ||
@@ -271,8 +271,7 @@ can_join(struct run *r, struct gro_frame *f, const struct candidate *c, bool *is
 		r->is_verified = true;
 		f->csum_valid = true;
 	}
-	*is_bad = !is_verified(c);
-	return !*is_bad;
+	return is_verified(c);
 }
 
 static bool
@@ -383,13 +382,12 @@ take(struct joiner *j, uint32_t i)
 	if (kind == KIND_FENCE) {
 		j->runs_n = 0;
 	}
-	bool is_bad = false;
 	if (kind == KIND_FLOW || kind == KIND_JOINABLE) {
 		uint32_t k = find_run(j, &c);
 		if (k != NO_RUN) {
 			struct run *r = &j->runs[k];
 			struct gro_frame *f = &j->out->frames[r->frame];
-			if (kind == KIND_JOINABLE && can_join(r, f, &c, &is_bad)) {
+			if (kind == KIND_JOINABLE && can_join(r, f, &c)) {
 				append(j, r, &c, i);
 				j->last = k;
 				if (ends_run(&c, r->head.payload_len)) {
@@ -401,7 +399,7 @@ take(struct joiner *j, uint32_t i)
 		}
 	}
 	uint32_t frame = begin_frame(j, i);
-	if (kind == KIND_JOINABLE && !is_bad) {
+	if (kind == KIND_JOINABLE) {
 		begin_run(j, &c, frame, i);
 	}
 }

@@ -148,39 +148,6 @@ gso_split_equals_naive_model(void **state)
 	}
 }
 
-static struct naive_packet
-tcp4(void)
-{
-	return (struct naive_packet){.version = 4,
-		.proto = 6,
-		.src = {10, 0, 0, 1},
-		.dst = {10, 0, 0, 2},
-		.sport = 1000,
-		.dport = 2000,
-		.ttl = 64,
-		.id = 0xfffe,
-		.fragment = 0x4000,
-		.seq = 0xfffffe00,
-		.flags = 0x10,
-		.window = 500,
-		.options_len = 12};
-}
-
-static struct naive_packet
-udp4(void)
-{
-	struct naive_packet n = tcp4();
-	n.proto = 17;
-	return n;
-}
-
-static struct naive_packet
-as_v6(struct naive_packet n)
-{
-	n.version = 6;
-	return n;
-}
-
 /* Splits and returns the arena; the split must work. */
 static struct gso_arena
 split(const struct frame *f, uint16_t mtu)
@@ -196,7 +163,7 @@ static void
 gso_fin_and_psh_stand_in_the_last_segment_alone(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	n.flags = 0x10 | 0x08 | 0x01;
 	struct frame f = make(&n, 3000, 1000);
 	struct gso_arena a = split(&f, 1420);
@@ -210,7 +177,7 @@ static void
 gso_cwr_stands_in_the_first_segment_alone(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	n.flags = 0x10 | 0x80 | 0x40;
 	struct frame f = make(&n, 3000, 1000);
 	f.has_ecn_gso = true;
@@ -224,7 +191,7 @@ static void
 gso_urg_and_its_pointer_stay(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	n.flags = 0x30;
 	n.urgent = 1234;
 	struct frame f = make(&n, 3000, 1000);
@@ -239,7 +206,7 @@ static void
 gso_sequence_and_ipv4_id_count_up_across_their_end(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	for (unsigned df = 0; df < 2; df++) {
 		n.fragment = df ? 0x4000 : 0;
 		struct frame f = make(&n, 3000, 1000);
@@ -260,7 +227,8 @@ gso_udp_checksum_of_zero_becomes_ffff(void **state)
 	/* The first two payload bytes are chosen so that the sum is all ones. */
 	for (uint8_t version = 4; version <= 6; version += 2) {
 		for (uint16_t gso_size = 0; gso_size <= 100; gso_size += 100) {
-			struct naive_packet n = version == 4 ? udp4() : as_v6(udp4());
+			struct naive_packet n =
+				version == 4 ? naive_udp4() : naive_as_v6(naive_udp4());
 			uint32_t l4 = version == 4 ? 20 : 40;
 			memset(payload, 0, 200);
 			naive_build(super, &n, payload, 100);
@@ -281,7 +249,7 @@ static void
 gso_udp_without_checksum_stays_without(void **state)
 {
 	(void)state;
-	struct naive_packet n = udp4();
+	struct naive_packet n = naive_udp4();
 	n.has_zero_csum = true;
 	struct frame f = make(&n, 2500, 1000);
 	assert_false(f.needs_csum);
@@ -299,7 +267,7 @@ static void
 gso_udp_lengths_are_those_of_the_segments(void **state)
 {
 	(void)state;
-	struct naive_packet n = as_v6(udp4());
+	struct naive_packet n = naive_as_v6(naive_udp4());
 	struct frame f = make(&n, 2500, 1200);
 	struct gso_arena a = split(&f, 1420);
 	static const uint16_t want[] = {1208, 1208, 108};
@@ -315,7 +283,7 @@ gso_partial_sum_keeps_the_destination_behind_a_routing_header(void **state)
 {
 	(void)state;
 	for (uint8_t proto = 6; proto <= 17; proto += 11) {
-		struct naive_packet n = as_v6(tcp4());
+		struct naive_packet n = naive_as_v6(naive_tcp4());
 		n.proto = proto;
 		n.ext_first = 43;
 		n.ext_len = 24;
@@ -334,7 +302,7 @@ gso_without_segmentation_completes_any_checksum(void **state)
 {
 	(void)state;
 	/* ICMPv6 behind a hop-by-hop header: nothing that the parser looks into. */
-	struct naive_packet n = as_v6(udp4());
+	struct naive_packet n = naive_as_v6(naive_udp4());
 	memset(payload, 7, 333);
 	struct frame f = make(&n, 333, 0);
 	super[6] = 58;
@@ -355,7 +323,7 @@ static void
 gso_frame_of_one_segment_is_one_packet(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	n.flags = 0xd9;
 	static const uint32_t sizes[] = {0, 1, 999, 1000};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(sizes); i++) {
@@ -371,7 +339,7 @@ static void
 gso_padding_stays_within_the_mtu(void **state)
 {
 	(void)state;
-	struct naive_packet n = udp4();
+	struct naive_packet n = naive_udp4();
 	n.has_zero_csum = true;
 	for (uint32_t len = 28; len < 1500; len++) {
 		struct frame f = make(&n, len - 28, 0);
@@ -389,7 +357,7 @@ static void
 gso_trailing_bytes_are_cut_off(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	struct frame f = make(&n, 100, 0);
 	uint32_t exact = f.len;
 	memset(super + f.len, 0xee, 50);
@@ -403,7 +371,7 @@ static void
 gso_full_arena_takes_nothing(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	struct frame f = make(&n, 3000, 1000); /* 3 x (16 + 1056 + 16), 1052 rounded up */
 	enum drop_reason why;
 	for (int by_bytes = 0; by_bytes < 2; by_bytes++) {
@@ -429,7 +397,7 @@ static void
 gso_frame_beyond_the_empty_arena_is_too_big(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	struct frame f = make(&n, 3000, 1000);
 	enum drop_reason why;
 	struct gso_arena a = arena();
@@ -465,7 +433,7 @@ static void
 gso_refuses_malformed_packets(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	struct frame f = make(&n, 100, 0);
 	f.len--;
 	refuse(&f, DROP_TX_INNER, "shorter than its length");
@@ -482,7 +450,7 @@ static void
 gso_refuses_offloads_that_contradict_the_packet(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	struct frame f = make(&n, 3000, 1000);
 	struct frame g = f;
 	g.gso_size = 0;
@@ -492,6 +460,8 @@ gso_refuses_offloads_that_contradict_the_packet(void **state)
 	refuse(&g, DROP_TX_OFFLOAD, "family");
 	g.gso = FRAME_GSO_UDP4;
 	refuse(&g, DROP_TX_OFFLOAD, "protocol");
+	g.needs_csum = false;
+	refuse(&g, DROP_TX_OFFLOAD, "protocol without a checksum's place");
 	g = f;
 	g.csum_start = 24;
 	refuse(&g, DROP_TX_OFFLOAD, "start of the checksum");
@@ -511,6 +481,13 @@ gso_refuses_offloads_that_contradict_the_packet(void **state)
 	refuse(&f, DROP_TX_OFFLOAD, "first fragment");
 	super[6] = 0, super[7] = 1;
 	refuse(&f, DROP_TX_OFFLOAD, "later fragment");
+	struct naive_packet ah = naive_as_v6(naive_tcp4());
+	ah.ext_first = 60;
+	ah.ext_len = 24;
+	memcpy(ah.ext, (uint8_t[]){6, 2}, 2);
+	f = make(&ah, 3000, 1000);
+	super[6] = 51, super[41] = 4; /* (4 + 2) x 4 bytes */
+	refuse(&f, DROP_TX_OFFLOAD, "authentication header");
 	/* Headers cut off by the packet's own length. */
 	f = make(&n, 0, 1000);
 	for (uint32_t len = 20; len < 52; len++) {
@@ -519,7 +496,7 @@ gso_refuses_offloads_that_contradict_the_packet(void **state)
 		store_be16(super + 2, (uint16_t)len);
 		refuse(&g, DROP_TX_OFFLOAD, "cut TCP header");
 	}
-	n = udp4();
+	n = naive_udp4();
 	f = make(&n, 0, 1000);
 	for (uint32_t len = 20; len < 28; len++) {
 		g = f;
@@ -533,7 +510,7 @@ static void
 gso_refuses_a_checksum_outside_what_follows_ip(void **state)
 {
 	(void)state;
-	struct naive_packet n = tcp4();
+	struct naive_packet n = naive_tcp4();
 	struct frame f = make(&n, 100, 0);
 	f.csum_start = 19;
 	refuse(&f, DROP_TX_OFFLOAD, "inside the IPv4 header");
@@ -543,7 +520,7 @@ gso_refuses_a_checksum_outside_what_follows_ip(void **state)
 	f.csum_start = 65535;
 	f.csum_offset = 65535;
 	refuse(&f, DROP_TX_OFFLOAD, "far away");
-	n = as_v6(n);
+	n = naive_as_v6(n);
 	f = make(&n, 100, 0);
 	f.csum_start = 39;
 	refuse(&f, DROP_TX_OFFLOAD, "inside the IPv6 header");

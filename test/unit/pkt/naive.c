@@ -349,3 +349,40 @@ naive_random(struct rng *r, bool has_extras)
 	}
 	return n;
 }
+
+struct naive_packet
+naive_tcp4(void)
+{
+	return (struct naive_packet){.version = 4,
+		.proto = 6,
+		.src = {10, 0, 0, 1},
+		.dst = {10, 0, 0, 2},
+		.sport = 1000,
+		.dport = 2000,
+		.ttl = 64,
+		.tos = 0x02,
+		.id = 0xfffe,
+		.fragment = 0x4000,
+		.seq = 0xfffffe00,
+		.ack = 77,
+		.flags = 0x10,
+		.window = 500,
+		.options = {1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8},
+		.options_len = 12};
+}
+
+struct naive_packet
+naive_udp4(void)
+{
+	struct naive_packet n = naive_tcp4();
+	n.proto = 17;
+	return n;
+}
+
+struct naive_packet
+naive_as_v6(struct naive_packet n)
+{
+	n.version = 6;
+	n.flow_label = 0xabcde;
+	return n;
+}

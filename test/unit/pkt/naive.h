@@ -65,4 +65,9 @@ size_t naive_segment(const uint8_t *super, uint32_t len, uint16_t gso_size, bool
 /* A flow with random headers; with extras also options and extension headers. */
 struct naive_packet naive_random(struct rng *r, bool has_extras);
 
+/* Ordinary flows of data: DF, timestamps in TCP, an id and a sequence that soon wrap. */
+struct naive_packet naive_tcp4(void);
+struct naive_packet naive_udp4(void);
+struct naive_packet naive_as_v6(struct naive_packet n);
+
 #endif
