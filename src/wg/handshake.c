@@ -207,9 +207,10 @@ handle_initiation(struct wg_device *d, struct mono now, const struct wg_cookie_c
 		count(out, DROP_HS_AUTH);
 	} else if (accept_stamp(d, p, now, &in, claim->from, out)) {
 		count_rx(p, claim->len);
-		/* The first initiation of our life may be a replay of one from before it: it is
-		 * answered, but the peer is believed to be there only when it uses the session. */
-		if (p->has_stamp) {
+		/* Until the peer has used a session that it began in our life, its initiations may
+		 * be replays from before it, one after the other: they are answered, but the peer
+		 * is believed to be there only when it uses the session. */
+		if (p->is_stamp_proven) {
 			wg_peer_move_endpoint(d, p, claim->from);
 		}
 		p->has_stamp = true;

@@ -193,6 +193,47 @@ initiation_replayed_after_our_restart_does_not_move_the_peer(void **state)
 }
 
 static void
+initiations_replayed_in_their_order_after_our_restart_do_not_move_the_peer(void **state)
+{
+	(void)state;
+	struct world w;
+	struct tap t;
+	struct world_datagram old[3];
+	setup(&w, 6);
+	for (int i = 0; i < 3; i++) {
+		tap(&w, &t, WIRE_WG_TYPE_INITIATION, false);
+		world_restart(&w, 0, w.sides[0].values[WG_EVENT_STAMP]);
+		world_meet(&w, 0, 1, true);
+		world_connect(&w, 0, 1);
+		old[i] = t.copy;
+	}
+	world_restart(&w, 1, 0);
+	world_meet(&w, 1, 0, true);
+	struct endpoint thief = world_endpoint(66, 6);
+	for (int i = 0; i < 3; i++) {
+		world_arrive(&w, 1, &thief, old[i].bytes, old[i].len);
+		world_run_s(&w, 0.1);
+		struct wg_peer_info info = world_info(&w, 1, 0);
+		assert_true(endpoint_is_same_remote(&info.endpoint, &w.sides[0].at));
+	}
+	/* Once the true peer has come, its next initiation moves it at once. */
+	for (int i = 0; i < 2; i++) {
+		world_restart(&w, 0, w.sides[0].values[WG_EVENT_STAMP]);
+		world_meet(&w, 0, 1, true);
+		if (i == 0) {
+			world_connect(&w, 0, 1);
+		}
+	}
+	w.sides[0].at = world_endpoint(50, 5000);
+	tap(&w, &t, WIRE_WG_TYPE_RESPONSE, true);
+	world_send(&w, 0, 1, "from elsewhere");
+	world_run_s(&w, 1);
+	struct wg_peer_info info = world_info(&w, 1, 0);
+	assert_true(endpoint_is_same_remote(&info.endpoint, &w.sides[0].at));
+	world_fini(&w);
+}
+
+static void
 replayed_response_moves_nothing(void **state)
 {
 	(void)state;
@@ -383,6 +424,8 @@ main(void)
 		cmocka_unit_test(different_psks_never_agree),
 		cmocka_unit_test(replayed_initiation_is_counted_and_moves_nothing),
 		cmocka_unit_test(initiation_replayed_after_our_restart_does_not_move_the_peer),
+		cmocka_unit_test(
+			initiations_replayed_in_their_order_after_our_restart_do_not_move_the_peer),
 		cmocka_unit_test(replayed_response_moves_nothing),
 		cmocka_unit_test(cookie_reply_from_anywhere_moves_nothing),
 		cmocka_unit_test(initiations_of_one_peer_are_20_ms_apart),
