@@ -57,14 +57,18 @@ wg_agenda_cancel(struct wg_peer *p, uint32_t todo)
 void
 wg_agenda_want_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_retry)
 {
+	bool can_initiate = d->identity.has_key && p->endpoint.addr.family != IP_FAMILY_NONE;
 	if (!is_retry) {
 		wg_timers_want_session(&p->timers, now);
-		wg_peer_arm(d, p);
 	}
-	if (d->identity.has_key && p->endpoint.addr.family != IP_FAMILY_NONE &&
-		now.ns - p->initiation_ns >= WG_REKEY_TIMEOUT_NS) {
+	if (can_initiate && now.ns - p->initiation_ns >= WG_REKEY_TIMEOUT_NS) {
 		wg_agenda_add(d, p, WG_TODO_INITIATION);
+	} else if (can_initiate && !wg_peer_can_send(p, now)) {
+		/* Given up a moment ago, and what wants a session now may be all that comes. */
+		wg_timers_initiation_wanted(
+			&p->timers, (struct mono){p->initiation_ns + WG_REKEY_TIMEOUT_NS});
 	}
+	wg_peer_arm(d, p);
 }
 
 /* An empty data message, or an initiation when no session can carry one. */

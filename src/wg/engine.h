@@ -65,8 +65,9 @@ void wg_handshake_initiate(
 /* --- agenda.c: what peers still have to put into an out --- */
 void wg_agenda_add(struct wg_device *d, struct wg_peer *p, uint32_t todo);
 void wg_agenda_cancel(struct wg_peer *p, uint32_t todo);
-/* Asks for an initiation, unless one was sent within REKEY_TIMEOUT. A retry continues a series
- * of attempts, anything else begins one. */
+/* Asks for an initiation. Within REKEY_TIMEOUT of the last one it waits until then, and when a
+ * session can carry data meanwhile it is not sent at all. A retry continues a series of attempts,
+ * anything else begins one. */
 void wg_agenda_want_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_retry);
 /* Does what fits into out. Ends every call that has an out. */
 void wg_agenda_run(struct wg_device *d, struct wg_time now, struct wg_out *out);

@@ -65,8 +65,7 @@ struct wg_peer {
 
 	/* Of the initiations accepted. */
 	bool has_stamp;
-	bool is_stamp_proven; /* a session that one of them led to was used: no older one is heard
-			       */
+	bool is_stamp_proven; /* a session that one of them led to was used */
 	uint8_t stamp[WIRE_WG_STAMP_LEN];
 	int64_t accepted_ns;
 

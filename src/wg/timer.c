@@ -80,6 +80,14 @@ wg_timers_want_session(struct wg_timers *t, struct mono now)
 }
 
 void
+wg_timers_initiation_wanted(struct wg_timers *t, struct mono when)
+{
+	if (!t->retransmit_ns) {
+		t->retransmit_ns = mark(when);
+	}
+}
+
+void
 wg_timers_initiation_sent(struct wg_timers *t, struct mono now, int32_t jitter_ns)
 {
 	(void)wg_timers_sent(t, now, false);

@@ -69,6 +69,8 @@ bool wg_timers_received(struct wg_timers *t, struct mono now, bool has_data);
 /* --- exclusive --- */
 /* New data wants a session: the time until giving up begins anew. */
 void wg_timers_want_session(struct wg_timers *t, struct mono now);
+/* An initiation is wanted then, unless one is awaited anyway. */
+void wg_timers_initiation_wanted(struct wg_timers *t, struct mono when);
 void wg_timers_initiation_sent(struct wg_timers *t, struct mono now, int32_t jitter_ns);
 /* Keys exist, on either side. */
 void wg_timers_session_derived(struct wg_timers *t, struct mono now);

@@ -316,6 +316,29 @@ sleep_longer_than_the_keys_live_starts_a_handshake_at_once(void **state)
 }
 
 static void
+data_right_after_giving_up_starts_anew_by_itself(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 2, 15);
+	world_meet(&w, 0, 1, true);
+	world_meet(&w, 1, 0, false);
+	w.sides[1].is_deaf = true;
+	world_send(&w, 0, 1, "before");
+	world_run_s(&w, 90.1);
+	assert_int_equal(w.sides[0].events[WG_EVENT_GAVE_UP], 1);
+	uint64_t before = initiations(&w, 0);
+	/* Within REKEY_TIMEOUT of the last attempt, and nothing follows it. */
+	world_send(&w, 0, 1, "after");
+	assert_int_equal(initiations(&w, 0), before);
+	w.sides[1].is_deaf = false;
+	world_run_s(&w, 5.1);
+	assert_string_equal(w.sides[1].last, "after");
+	assert_int_equal(initiations(&w, 0), before + 1);
+	world_fini(&w);
+}
+
+static void
 sleep_during_an_attempt_does_not_make_new_data_wait(void **state)
 {
 	(void)state;
@@ -454,6 +477,7 @@ main(void)
 		cmocka_unit_test(persistent_keepalive_makes_a_session_and_never_rests),
 		cmocka_unit_test(going_down_stops_persistent_keepalives_and_keeps_sessions),
 		cmocka_unit_test(sleep_longer_than_the_keys_live_starts_a_handshake_at_once),
+		cmocka_unit_test(data_right_after_giving_up_starts_anew_by_itself),
 		cmocka_unit_test(sleep_during_an_attempt_does_not_make_new_data_wait),
 		cmocka_unit_test(full_out_loses_nothing),
 		cmocka_unit_test(one_call_sends_few_initiations_so_that_others_can_use_the_device),
