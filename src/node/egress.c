@@ -152,6 +152,15 @@ stage_span(struct worker *w, struct egress_job *j, struct egress_span *s, struct
 	/* Another worker may have brought the session up since this one looked. */
 	if (wg_peer_can_send(s->peer, now.mono)) {
 		worker_add_ready(w, s->peer);
+		return;
+	}
+	/* What was staged before need not have a handshake under way: the peer may have had no
+	 * endpoint then. Each packet asks anew, as if none were waiting. */
+	struct wg_note *note = worker_note_slot(w);
+	if (note) {
+		wg_peer_get(s->peer);
+		*note = (struct wg_note){.peer = s->peer, .needs = WG_NEED_HANDSHAKE};
+		worker_note_keep(w, note);
 	}
 }
 

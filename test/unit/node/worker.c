@@ -127,6 +127,39 @@ worker_drops_its_own_outer_packets_that_are_routed_into_the_tunnel(void **state)
 	pair_fini(&p);
 }
 
+/* Node 1 answers an initiation, and loses sight of its maker before it can answer a packet. */
+static void
+worker_asks_for_a_handshake_though_packets_wait_already(void **state)
+{
+	(void)state;
+	struct pair p;
+	pair_init(&p, 1, 5);
+	uint8_t key[WG_KEY_LEN];
+	assert_true(wg_device_public_key(p.node[0].device, key));
+	struct wg_peer *peer = wg_peer_find(p.node[1].device, key);
+	struct endpoint at = wg_peer_endpoint(peer);
+	wg_peer_set_endpoint(peer, &(struct endpoint){0});
+	assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+	pair_run(&p, at_s(1), 1);
+	assert_true(pair_inject(&p, 1, 0, 1, 0, 100)); /* waits for the session's first use */
+	struct link *l = p.node[0].w[0]->link;
+	struct link_rx rx;
+	size_t n;
+	worker_turn(p.node[1].w[0], at_s(1), WORKER_READY_PORT);
+	assert_int_equal(l->ops->receive(l, &rx, 1, &n), WEFT_OK); /* the response is lost */
+	wg_peer_set_endpoint(peer, &at);
+	pair_run(&p, at_s(2), 4);
+	assert_true(pair_inject(&p, 1, 0, 1, 1, 100));
+	pair_run(&p, at_s(2), 4);
+	for (uint32_t want = 0; want < 2; want++) {
+		uint16_t flow;
+		uint32_t seq, len;
+		assert_true(pair_take(&p, 0, 0, &flow, &seq, &len));
+		assert_int_equal(seq, want);
+	}
+	pair_fini(&p);
+}
+
 struct turner {
 	struct os_thread thread;
 	struct pair_node *node;
@@ -230,6 +263,7 @@ main(void)
 			worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch),
 		cmocka_unit_test(
 			worker_drops_its_own_outer_packets_that_are_routed_into_the_tunnel),
+		cmocka_unit_test(worker_asks_for_a_handshake_though_packets_wait_already),
 		cmocka_unit_test(crew_of_four_never_reorders_one_flow),
 		cmocka_unit_test(crew_of_four_never_reorders_any_of_four_flows),
 	};
