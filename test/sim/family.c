@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "family.h"
+
+#define SEES(sum) (UINT64_C(1) << SIM_SUM_##sum)
+
+const struct sim_family sim_families[] = {
+	{"steady", "steady_traffic_takes_one_handshake_in_120_s_and_loses_nothing", 70,
+		sim_run_steady, SEES(DELIVERED)},
+	{"collision", "initiations_in_one_millisecond_cost_one_more_handshake_and_lose_nothing", 80,
+		sim_run_collision, SEES(DELIVERED) | SEES(CROSSED)},
+	{"restart", "restarted_nodes_are_back_within_30_s_and_never_undercut_their_stamp", 70,
+		sim_run_restart, SEES(DELIVERED) | SEES(RESTARTS)},
+	{"clock", "a_clock_that_went_backward_is_reported_and_shuts_nobody_out", 70, sim_run_clock,
+		SEES(DELIVERED) | SEES(STALE) | SEES(RESTARTS)},
+	{"sleep", "the_first_packet_after_a_sleep_arrives_within_a_round_trip_and_a_second", 70,
+		sim_run_sleep, SEES(DELIVERED) | SEES(SLEEPS)},
+	{"badnet", "loss_reordering_copies_and_damage_never_show_inside", 80, sim_run_badnet,
+		SEES(DELIVERED) | SEES(LOST) | SEES(DAMAGED) | SEES(FORGED)},
+	{"partition", "nodes_are_through_within_30_s_after_a_partition", 70, sim_run_partition,
+		SEES(DELIVERED) | SEES(LOST)},
+	{"roaming", "a_peer_that_moves_is_followed_with_its_next_packet", 70, sim_run_roaming,
+		SEES(DELIVERED) | SEES(MOVES)},
+	{"workers", "four_workers_keep_the_order_of_every_flow_and_lose_nothing", 70,
+		sim_run_workers, SEES(DELIVERED)},
+	{"replay", "replayed_datagrams_are_refused_before_and_after_a_restart", 80, sim_run_replay,
+		SEES(DELIVERED) | SEES(REPLAYS) | SEES(RESTARTS)},
+	{"window", "nothing_at_the_edge_of_the_replay_window_is_delivered_twice", 30,
+		sim_run_window, SEES(DELIVERED) | SEES(REPLAYS) | SEES(WINDOW)},
+	{"flood", "a_flood_of_initiations_costs_no_data_and_keeps_no_client_out", 30, sim_run_flood,
+		SEES(DELIVERED) | SEES(COOKIES)},
+	{"config", "peers_come_and_go_and_leave_nothing_behind", 70, sim_run_config,
+		SEES(DELIVERED)},
+	{"chaos", "everything_at_once_breaks_no_invariant_and_ends_in_quiet", 140, sim_run_chaos,
+		SEES(DELIVERED) | SEES(LOST) | SEES(REPLAYS) | SEES(MOVES) | SEES(RESTARTS) |
+			SEES(SLEEPS) | SEES(DAMAGED) | SEES(FORGED)},
+};
+const unsigned sim_families_n = WEFT_ARRAY_LEN(sim_families);
+
+void
+sim_sum_up(const struct sim_world *w, uint64_t *sums)
+{
+	sums[SIM_SUM_DELIVERED] += w->ledger.delivered;
+	sums[SIM_SUM_LOST] += sim_net_lost(&w->net);
+	sums[SIM_SUM_STALE] += sim_world_drops(w, DROP_HS_STALE);
+	sums[SIM_SUM_REPLAYS] +=
+		sim_world_drops(w, DROP_RX_REPLAY) + sim_world_drops(w, DROP_HS_STALE);
+	sums[SIM_SUM_WINDOW] += w->attacker.window_replays;
+	sums[SIM_SUM_MOVES] += sim_world_events(w, WG_EVENT_ENDPOINT);
+	sums[SIM_SUM_COOKIES] += sim_world_drops(w, DROP_HS_MAC2);
+	sums[SIM_SUM_FORGED] += sim_world_drops(w, DROP_RX_SOURCE);
+	sums[SIM_SUM_DAMAGED] += sim_world_drops(w, DROP_RX_AUTH);
+}
