@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench/bench.h"
 #include "cli/cli.h"
 #include "crypto/crypto.h"
 #include "weft_config.h"
@@ -24,6 +25,7 @@ static const struct {
 	{"genpsk", genpsk_main, "make a preshared key"},
 	{"pubkey", pubkey_main, "compute the public key of a private key"},
 	{"emulate", emulate_main, "emulate a link with delay, loss, reordering and a rate"},
+	{"bench", bench_main, "measure this machine, or compare tunnels on it"},
 	{"version", version_main, "print the version"},
 };
 

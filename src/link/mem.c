@@ -142,6 +142,12 @@ link_mem_pair(size_t bytes, const struct endpoint at[2], struct link *out[2])
 	return WEFT_OK;
 }
 
+void
+link_mem_set_polled(struct link *l)
+{
+	os_ring_set_polled(self_of(l)->in);
+}
+
 int
 link_mem_fd(const struct link *l)
 {

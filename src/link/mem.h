@@ -16,5 +16,8 @@ WEFT_MUST_CHECK enum weft_err link_mem_pair(
 	size_t bytes, const struct endpoint at[2], struct link *out[2]);
 /* Readable when something arrived while the reader slept. */
 int link_mem_fd(const struct link *l);
+/* What this end receives is looked for by a thread that never sleeps: link_mem_fd() stays quiet.
+ * Before anything is sent. */
+void link_mem_set_polled(struct link *l);
 
 #endif

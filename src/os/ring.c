@@ -34,6 +34,7 @@ struct os_ring {
 	uint64_t next;                                  /* taken up to here */
 	uint64_t signals_seen;
 	atomic_bool is_asleep; /* set by the reader, cleared by either */
+	bool is_polled;        /* is_asleep is never set */
 };
 
 enum weft_err
@@ -132,6 +133,9 @@ wait_for_record(struct os_ring *r)
 	if (atomic_load_explicit(&r->head, memory_order_acquire) != r->next) {
 		return true;
 	}
+	if (r->is_polled) {
+		return false;
+	}
 	/* A signal under way that is not counted yet keeps the descriptor readable for one more
 	 * idle round. */
 	uint64_t sent = atomic_load(&r->signals_sent);
@@ -168,6 +172,12 @@ void
 os_ring_release(struct os_ring *r)
 {
 	atomic_store_explicit(&r->tail, r->next, memory_order_release);
+}
+
+void
+os_ring_set_polled(struct os_ring *r)
+{
+	r->is_polled = true;
 }
 
 int

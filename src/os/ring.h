@@ -31,5 +31,8 @@ void *os_ring_take(struct os_ring *r, size_t *len);
 /* Reader: all records taken so far may be overwritten. */
 void os_ring_release(struct os_ring *r);
 int os_ring_fd(const struct os_ring *r);
+/* The reader never sleeps: its descriptor stays quiet, and costs no system call. Before either
+ * side begins. */
+void os_ring_set_polled(struct os_ring *r);
 
 #endif

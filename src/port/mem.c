@@ -142,6 +142,13 @@ port_mem_take(struct port *base, struct port_mem_frame *out)
 	return true;
 }
 
+void
+port_mem_set_polled(struct port *p)
+{
+	os_ring_set_polled(self_of(p)->in);
+	os_ring_set_polled(self_of(p)->out);
+}
+
 int
 port_mem_fd(const struct port *p)
 {

@@ -34,5 +34,7 @@ bool port_mem_inject(struct port *p, const struct frame *f);
 bool port_mem_take(struct port *p, struct port_mem_frame *out);
 int port_mem_fd(const struct port *p);       /* the node's side: readable after an inject */
 int port_mem_outer_fd(const struct port *p); /* the owner's side: readable after a delivery */
+/* Neither side ever sleeps: both descriptors stay quiet. Before anything is injected. */
+void port_mem_set_polled(struct port *p);
 
 #endif

@@ -123,6 +123,25 @@ descriptor_tells_a_sleeping_reader_alone(void **state)
 	os_ring_free(r);
 }
 
+static void
+polled_ring_never_signals(void **state)
+{
+	(void)state;
+	struct os_ring *r;
+	size_t len;
+	assert_int_equal(os_ring_new(4096, &r), WEFT_OK);
+	os_ring_set_polled(r);
+	for (int i = 0; i < 3; i++) {
+		assert_null(os_ring_take(r, &len));
+		assert_non_null(os_ring_reserve(r, 1));
+		os_ring_push(r, 1);
+		assert_false(is_readable(os_ring_fd(r)));
+		assert_non_null(os_ring_take(r, &len));
+		os_ring_release(r);
+	}
+	os_ring_free(r);
+}
+
 #define RECORDS 200000u
 
 struct pipe {
@@ -190,6 +209,7 @@ main(void)
 		cmocka_unit_test(ring_equals_a_queue),
 		cmocka_unit_test(record_of_half_the_ring_fits_at_any_position),
 		cmocka_unit_test(descriptor_tells_a_sleeping_reader_alone),
+		cmocka_unit_test(polled_ring_never_signals),
 		cmocka_unit_test(records_cross_threads_and_no_wake_is_lost),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
