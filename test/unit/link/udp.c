@@ -185,6 +185,13 @@ run_stays_one_buffer_with_offload(void **state)
 	b->ops->close(b);
 }
 
+/* The kernel makes an IPv6 address reachable some time after it has taken it. */
+static void
+wait_for_local(const char *addr)
+{
+	netns_wait("ip -6 route show table local | grep -q '^local %s '", addr);
+}
+
 /* Several local addresses: an answer leaves from where the question came. */
 static void
 pinned_source_is_what_the_peer_sees(void **state)
@@ -193,6 +200,8 @@ pinned_source_is_what_the_peer_sees(void **state)
 	netns_fresh();
 	netns_run("ip addr add 10.9.0.1/24 dev lo && ip addr add 10.9.0.2/24 dev lo &&"
 		  "ip addr add fd09::1/64 dev lo nodad && ip addr add fd09::2/64 dev lo nodad");
+	wait_for_local("fd09::1");
+	wait_for_local("fd09::2");
 	static const char *const addrs[][2] = {
 		{"10.9.0.1", "10.9.0.2"}, {"fd09::1", "fd09::2"}, {"127.0.0.1", "10.9.0.2"}};
 	struct link *a = open_link(true, 0), *b = open_link(true, 0);
@@ -247,6 +256,8 @@ families_and_sources_do_not_mix_in_one_batch(void **state)
 	netns_fresh();
 	netns_run("ip addr add 10.9.0.1/24 dev lo && ip addr add 10.9.0.2/24 dev lo &&"
 		  "ip addr add fd09::1/64 dev lo nodad && ip addr add fd09::2/64 dev lo nodad");
+	wait_for_local("fd09::1");
+	wait_for_local("fd09::2");
 	static const char *const addrs[] = {"10.9.0.1", "fd09::1", "10.9.0.2", "fd09::2"};
 	enum { RUNS = 200 };
 	struct link *a = open_link(true, 0), *b = open_link(true, 0);
@@ -437,6 +448,7 @@ datagrams_longer_than_the_path_are_fragmented(void **state)
 	netns_enter(far);
 	netns_run("ip link set vb mtu 1300 up && ip addr add 10.8.0.2/24 dev vb &&"
 		  "ip addr add fd08::2/64 dev vb nodad");
+	wait_for_local("fd08::2");
 	static uint8_t back[1400 * 60];
 	static const char *const addrs[] = {"10.8.0.2", "fd08::2"};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(addrs); i++) {

@@ -53,6 +53,23 @@ netns_run(const char *fmt, ...)
 	}
 }
 
+void
+netns_wait(const char *fmt, ...)
+{
+	char cmd[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(cmd, sizeof(cmd), fmt, ap);
+	va_end(ap);
+	for (int i = 0; i < 500; i++) {
+		if (system(cmd) == 0) {
+			return;
+		}
+		usleep(10000);
+	}
+	fail_msg("not within 5 s: %s", cmd);
+}
+
 char *
 netns_output(const char *fmt, ...)
 {

@@ -13,6 +13,8 @@ int netns_here(void);
 void netns_enter(int fd);
 /* Runs a command line in the thread's namespace and requires success. */
 WEFT_PRINTF(1, 2) void netns_run(const char *fmt, ...);
+/* Runs it again and again until it succeeds; at most 5 s. */
+WEFT_PRINTF(1, 2) void netns_wait(const char *fmt, ...);
 /* Standard output of a command line that must succeed; the caller frees it. */
 WEFT_PRINTF(1, 2) char *netns_output(const char *fmt, ...);
 
