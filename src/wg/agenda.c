@@ -194,7 +194,6 @@ settle_one(struct wg_device *d, struct wg_time now, const struct wg_note *n)
 	if (n->needs & WG_NEED_CONFIRM && wg_keyring_confirm(d, p, n->session)) {
 		p->is_stamp_proven = true;
 		wg_timers_session_complete(&p->timers);
-		atomic_store_explicit(&p->has_rekeyed_on_receive, false, memory_order_relaxed);
 		p->handshakes++;
 		p->last_handshake_wall_ns = now.wall_ns;
 		wg_agenda_cancel(p, WG_TODO_INITIATION);

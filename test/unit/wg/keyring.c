@@ -247,12 +247,94 @@ previous_session_still_opens_what_was_under_way(void **state)
 	world_fini(&w);
 }
 
+/* A session that p got in some way, in the index table, with its times in milliseconds. */
+static struct wg_session *
+make(struct world *w, bool is_initiator, int64_t initiated_ms, int64_t born_ms)
+{
+	static const struct wg_noise_keys keys;
+	struct wg_device *d = w->sides[0].device;
+	struct wg_session *s;
+	assert_int_equal(wg_session_new(world_peer(w, 0, 1), (struct mono){born_ms * 1000000},
+				 is_initiator, &keys, &s),
+		WEFT_OK);
+	s->initiated.ns = initiated_ms * 1000000;
+	struct entropy entropy = world_entropy(w);
+	assert_int_equal(
+		wg_index_add(&d->index, &entropy, WG_INDEX_SESSION, s, &s->local_index), WEFT_OK);
+	return s;
+}
+
+/* Seeds whose side 0 has the greater, or the smaller public key. */
+static uint64_t
+seed_with(bool is_greater)
+{
+	for (uint64_t seed = 1;; seed++) {
+		struct world w;
+		world_init(&w, 2, seed);
+		bool is = memcmp(w.sides[0].public_key, w.sides[1].public_key, 32) > 0;
+		world_fini(&w);
+		if (is == is_greater) {
+			return seed;
+		}
+	}
+}
+
+/* Ours was initiated at 100 and complete at 200 ms; theirs was answered at `answered_ms`, and
+ * is used by them before or after ours is complete. Which one do we send with? */
+static void
+check_choice(int64_t answered_ms, bool is_used_first, bool is_greater, bool want_ours)
+{
+	struct world w;
+	setup(&w, seed_with(is_greater));
+	struct wg_device *d = w.sides[0].device;
+	struct wg_peer *p = world_peer(&w, 0, 1);
+	struct wg_session *ours = make(&w, true, 100, 200);
+	struct wg_session *theirs = make(&w, false, 0, answered_ms);
+	wg_keyring_add_answered(d, p, theirs);
+	if (is_used_first) {
+		assert_true(wg_keyring_confirm(d, p, theirs));
+		wg_keyring_add_initiated(d, p, ours);
+	} else {
+		wg_keyring_add_initiated(d, p, ours);
+		assert_true(wg_keyring_confirm(d, p, theirs));
+	}
+	if (p->current != (want_ours ? ours : theirs)) {
+		fail_msg("answered at %lld, used first %d, greater %d", (long long)answered_ms,
+			is_used_first, is_greater);
+	}
+	assert_false(wg_keyring_confirm(d, p, theirs)); /* that is no news any more */
+	/* Whatever the choice, both open. */
+	assert_ptr_equal(wg_device_session(d, ours->local_index), ours);
+	assert_ptr_equal(wg_device_session(d, theirs->local_index), theirs);
+	world_fini(&w);
+}
+
+static void
+greater_key_decides_only_between_sessions_that_crossed(void **state)
+{
+	(void)state;
+	for (int greater = 0; greater < 2; greater++) {
+		/* Answered before our initiation: ours is newer, whenever theirs is used. */
+		check_choice(99, true, greater, true);
+		check_choice(99, false, greater, true);
+		/* Crossed: the key decides, in every order. */
+		static const int64_t crossed_ms[] = {100, 150, 200};
+		for (size_t i = 0; i < 3; i++) {
+			check_choice(crossed_ms[i], true, greater, greater);
+			check_choice(crossed_ms[i], false, greater, greater);
+		}
+		/* Answered after ours was complete: theirs is newer. */
+		check_choice(201, false, greater, false);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(crossing_initiations_end_in_one_session_and_lose_nothing),
 		cmocka_unit_test(crossing_initiations_with_loss_and_reordering_converge),
+		cmocka_unit_test(greater_key_decides_only_between_sessions_that_crossed),
 		cmocka_unit_test(restart_within_a_second_of_a_handshake_is_no_collision),
 		cmocka_unit_test(steady_traffic_both_ways_takes_one_handshake_in_120_s),
 		cmocka_unit_test(unfinished_handshakes_push_no_live_session_out),

@@ -112,6 +112,27 @@ heavy_source_stays_limited_among_many_light_ones(void **state)
 }
 
 static void
+new_source_inherits_nothing_from_the_one_that_it_replaces(void **state)
+{
+	(void)state;
+	struct wg_limiter *l = new_limiter(7);
+	/* Every place belongs to a source that has used up its burst. */
+	for (uint32_t i = 0; i < 30000; i++) {
+		struct endpoint heavy = source(i, 1);
+		while (wg_limiter_take(l, WG_LIMIT_COOKIE_REPLY, &heavy, at_ms(1000))) {
+		}
+	}
+	for (uint32_t i = 0; i < 100; i++) {
+		struct endpoint light = source(100000 + i, 1);
+		for (int k = 0; k < 20; k++) {
+			assert_true(wg_limiter_take(l, WG_LIMIT_COOKIE_REPLY, &light, at_ms(1000)));
+		}
+		assert_false(wg_limiter_take(l, WG_LIMIT_COOKIE_REPLY, &light, at_ms(1000)));
+	}
+	free(l);
+}
+
+static void
 two_thousand_clients_behind_one_address_pass_at_once(void **state)
 {
 	(void)state;
@@ -189,6 +210,7 @@ main(void)
 		cmocka_unit_test(one_port_that_floods_is_held_to_its_rate),
 		cmocka_unit_test(unknown_sources_pass_a_full_table),
 		cmocka_unit_test(heavy_source_stays_limited_among_many_light_ones),
+		cmocka_unit_test(new_source_inherits_nothing_from_the_one_that_it_replaces),
 		cmocka_unit_test(two_thousand_clients_behind_one_address_pass_at_once),
 		cmocka_unit_test(ipv6_addresses_of_one_64_share_a_bucket),
 		cmocka_unit_test(limits_of_one_source_do_not_touch_each_other),
