@@ -32,13 +32,13 @@ drop(struct wg_device *d, struct wg_session **slot)
 	}
 }
 
-/* Did we answer `answered` while `initiated`, ours, had no response yet? */
+/* Did we answer `answered` while `initiated`, ours, had no response yet? Known already: ours
+ * was not complete before it was answered. */
 static bool
 are_crossed(const struct wg_session *initiated, const struct wg_session *answered)
 {
 	return initiated->is_initiator && !answered->is_initiator &&
-	       answered->born.ns >= initiated->initiated.ns &&
-	       answered->born.ns <= initiated->born.ns;
+	       answered->born.ns >= initiated->initiated.ns;
 }
 
 /* Of sessions that crossed, is ours the one to send with? */
