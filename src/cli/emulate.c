@@ -12,7 +12,7 @@
 #include "os/file.h"
 
 #define SCRIPT_BYTES_MAX (1u << 20)
-#define RING_BYTES_DEFAULT (16u << 20)
+#define RING_BYTES_DEFAULT (32u << 20)
 #define CLIENTS_DEFAULT 64
 #define GATHER_NS_DEFAULT (50 * WEFT_NS_PER_US)
 
@@ -62,7 +62,7 @@ static const char help[] =
 	"Other.\n"
 	"  --seed NUMBER                 of all chance (1): the same packets, the same fate\n"
 	"  --duration TIME               end by itself\n"
-	"  --memory SIZE                 for packets on their way, each direction (16MiB)\n"
+	"  --memory SIZE                 for packets on their way, each direction (32MiB)\n"
 	"  --json FILE                   write the counters as JSON at the end; - for standard\n"
 	"                                output, which then has nothing else\n"
 	"  --gather TIME                 packets due so close together leave together (50us):\n"

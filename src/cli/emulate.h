@@ -78,7 +78,9 @@ struct emulator {
 	struct mono start;
 	struct mono woke_before; /* the wake-up before the last */
 	bool is_realtime;
-	size_t script_at; /* next step */
+	size_t script_at;             /* next step */
+	struct emu_counters shown[2]; /* at the last line of progress */
+	struct mono shown_at;
 	uint64_t rebinds;
 	uint16_t port;    /* of the relay, as bound */
 	unsigned clients; /* of the relay, at present */
@@ -96,8 +98,8 @@ int emulate_main(int argc, char **argv);
 /* Runs until a signal, the end of the duration or a failure. Returns the exit status. */
 int emulate_run(const struct emulate_options *o);
 
-/* One line on standard error, written over the last one. */
-void emulate_print_progress(const struct emulator *e, struct mono now);
+/* What came in since the last call: one line on standard error, written over the one before. */
+void emulate_print_progress(struct emulator *e, struct mono now);
 void emulate_print_table(const struct emulator *e, struct mono now);
 WEFT_MUST_CHECK enum weft_err emulate_write_json(const struct emulator *e, struct mono now);
 

@@ -140,7 +140,7 @@ static void
 loop(struct emulator *e)
 {
 	bool has_progress = !e->options->is_quiet && os_fd_is_terminal(2);
-	e->start = os_clock_mono();
+	e->start = e->shown_at = os_clock_mono();
 	struct mono now = e->start;
 	struct mono progress_at = has_progress ? mono_add_ns(now, PROGRESS_NS) : MONO_NEVER;
 	while (!is_over(e, now)) {

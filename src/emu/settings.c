@@ -207,7 +207,7 @@ read_value(struct emu_text *t, struct emu_assign *a)
 			t, 28, 65535, "a length of 28 to 65535 bytes, such as 1400");
 		break;
 	case EMU_KEY_COUNT:
-		weft_assert(!"a key");
+		weft_assert(a->key != EMU_KEY_COUNT);
 	}
 	emu_text_finish(t, "the end of the value");
 }
@@ -333,7 +333,7 @@ assign_one(struct emu_settings *s, const struct emu_assign *a)
 		s->mtu = a->u.mtu;
 		break;
 	case EMU_KEY_COUNT:
-		weft_assert(!"a key");
+		weft_assert(a->key != EMU_KEY_COUNT);
 	}
 }
 
