@@ -60,6 +60,11 @@ sim_run_window(struct sim_world *w, uint64_t *sums)
 	sim_world_run_s(w, 1);
 	s.delay_ns = WEFT_NS_PER_MS;
 	s.loss.in_good = 0.05;
+	if (w->report->seed % 2) {
+		s.reorder = (struct emu_reorder){
+			.share = 0.05, .distance_min = 1, .distance_max = 1000};
+		w->ledger.is_ordered = false;
+	}
 	sim_net_set(&w->net, &s);
 	start_replays(w, 0);
 	sim_attacker_watch_window(&w->attacker);
@@ -75,6 +80,11 @@ sim_run_window(struct sim_world *w, uint64_t *sums)
 		sim_attacker_replay_window(&w->attacker);
 	}
 	sim_world_must_converge(w);
+	/* And nothing that was only late was taken for one. */
+	sim_check(w->report,
+		sim_host_drops(&w->hosts[0], DROP_RX_REPLAY) == w->attacker.window_replays,
+		"%llu replays, %llu refused", (unsigned long long)w->attacker.window_replays,
+		(unsigned long long)sim_host_drops(&w->hosts[0], DROP_RX_REPLAY));
 	sim_sum_up(w, sums);
 	sim_world_fini(w);
 }
@@ -128,7 +138,7 @@ sim_run_flood(struct sim_world *w, uint64_t *sums)
 	sim_world_fini(w);
 }
 
-/* Control adds or removes a peer of a host, or changes its keepalive. */
+/* Control adds or removes a peer of a host, changes its keepalive, or touches the device. */
 static void
 reconfigure(struct sim_world *w)
 {
@@ -138,7 +148,11 @@ reconfigure(struct sim_world *w)
 	if (!sim_world_are_pair(w, i, j) || !sim_host_is_live(h)) {
 		return;
 	}
-	if (!h->peers[j].is_in) {
+	if (rng_is_hit(&w->script, 0.1)) {
+		sim_host_renew_key(h);
+	} else if (rng_is_hit(&w->script, 0.1)) {
+		sim_host_bounce(h);
+	} else if (!h->peers[j].is_in) {
 		sim_host_add_peer(h, j);
 	} else if (rng_is_hit(&w->script, 0.7)) {
 		sim_host_remove_peer(h, j);

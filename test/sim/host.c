@@ -8,6 +8,7 @@
 #define PORT_BYTES (1u << 20)
 /* A turn takes what four batches hold; more turns in a row than this is a spin. */
 #define TURNS_MAX 4096
+#define REKEY_TIMEOUT_NS (5 * WEFT_NS_PER_S)
 #define EPOCH_NS (INT64_C(1700000000) * WEFT_NS_PER_S)
 
 static void
@@ -34,6 +35,12 @@ on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 	h->tally.events[e->kind]++;
 	if (p) {
 		p->events[e->kind]++;
+	}
+	if (e->kind == WG_EVENT_HANDSHAKE && p) {
+		sim_check(h->report,
+			!p->last_try_ns || h->report->now.ns - p->last_try_ns >= REKEY_TIMEOUT_NS,
+			"host %u initiates twice within 5 s to host %u", h->index, p->other);
+		p->last_try_ns = h->report->now.ns;
 	}
 	if (e->kind == WG_EVENT_STAMP) {
 		h->stamp_s = e->value;
@@ -295,6 +302,7 @@ sim_host_add_peer(struct sim_host *h, unsigned other)
 	struct wg_peer *p;
 	sim_check(h->report, !wg_peer_add(h->device, h->all[other].public_key, &p), "no peer");
 	c->is_in = true;
+	c->last_try_ns = 0;
 	wg_peer_set_user(p, c);
 	wg_peer_set_psk(p, c->psk);
 	allow(h, p, other, false);
@@ -323,6 +331,26 @@ sim_host_remove_peer(struct sim_host *h, unsigned other)
 	h->peers[other].is_in = false;
 	settle_mail(h);
 	sim_trace(h->report, "host %u removes peer %u", h->index, other);
+}
+
+void
+sim_host_renew_key(struct sim_host *h)
+{
+	wg_device_set_private_key(h->device, h->private_key);
+	for (unsigned i = 0; i < SIM_HOSTS_MAX; i++) {
+		h->peers[i].last_try_ns = 0;
+	}
+	settle_mail(h);
+	sim_trace(h->report, "host %u gets its key again", h->index);
+}
+
+void
+sim_host_bounce(struct sim_host *h)
+{
+	wg_device_set_up(h->device, false, sim_host_time(h), &h->mail);
+	settle_mail(h);
+	wg_device_set_up(h->device, true, sim_host_time(h), &h->mail);
+	settle_mail(h);
 }
 
 /* --- accounts --- */

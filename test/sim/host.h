@@ -21,6 +21,7 @@ struct sim_peer {
 	uint16_t keepalive_s;
 	uint8_t psk[WG_KEY_LEN]; /* zeros: none */
 	uint64_t events[8];      /* by kind */
+	int64_t last_try_ns;     /* world time of the last initiation; 0: none since it was added */
 };
 
 /* Of all lives of a host together. Packets are what super-frames are cut into. */
@@ -88,6 +89,10 @@ bool sim_host_inject(struct sim_host *h, unsigned worker, const struct frame *f,
 void sim_host_add_peer(struct sim_host *h, unsigned other);
 void sim_host_remove_peer(struct sim_host *h, unsigned other);
 void sim_host_set_keepalive(struct sim_host *h, unsigned other, uint16_t seconds);
+/* The same key once more: all sessions end. */
+void sim_host_renew_key(struct sim_host *h);
+/* The interface goes down and up again: sessions stay. */
+void sim_host_bounce(struct sim_host *h);
 /* NULL: not in the device. */
 struct wg_peer *sim_host_peer(const struct sim_host *h, unsigned other);
 /* Of this life and those before. */

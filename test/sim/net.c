@@ -104,9 +104,14 @@ send_one(struct sim_net *net, unsigned host, const struct link_run *run, const u
 }
 
 static void
-count_out(struct sim_net *net, unsigned host, const uint8_t *data, uint32_t len)
+count_out(struct sim_net *net, unsigned host, const struct endpoint *to, const uint8_t *data,
+	uint32_t len)
 {
 	enum wire_wg_type type = wire_wg_type(data, len);
+	if (type == WIRE_WG_TYPE_DATA) {
+		sim_wiretap_see(&net->wiretaps[host], net->report, host_at(net, to),
+			wire_wg_data_receiver(data), wire_wg_data_counter(data));
+	}
 	net->tally[host].data_out += type == WIRE_WG_TYPE_DATA && len > WIRE_WG_DATA_LEN_MIN;
 	net->tally[host].initiations_out += type == WIRE_WG_TYPE_INITIATION;
 }
@@ -127,7 +132,7 @@ send_runs(struct link *base, struct link_run *runs, size_t n)
 		sim_check(net->report, r->len > 0 && r->seg > 0, "an empty run");
 		for (uint32_t at = 0; at < r->len; at += r->seg) {
 			uint32_t len = r->len - at < r->seg ? r->len - at : r->seg;
-			count_out(net, l->host, r->data + at, len);
+			count_out(net, l->host, r->to, r->data + at, len);
 			if (is_refused) {
 				net->sent++;
 				lose(net, SIM_LOSS_SENDER);

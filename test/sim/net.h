@@ -12,6 +12,7 @@
 #include "link/link.h"
 #include "packet.h"
 #include "report.h"
+#include "wiretap.h"
 
 #define SIM_WORKERS_MAX 4
 #define SIM_NOBODY SIM_HOSTS_MAX /* as a sender: somebody who is no host */
@@ -80,6 +81,7 @@ struct sim_net {
 	uint64_t sent, injected, copies, arrived, corrupted;
 	uint64_t lost[SIM_LOSS_COUNT];
 	struct sim_port_tally tally[SIM_HOSTS_MAX];
+	struct sim_wiretap wiretaps[SIM_HOSTS_MAX];
 	/* Sees every datagram that is put into the queue of a node that reads it. */
 	void (*tap)(void *ctx, unsigned host, const struct sim_datagram *d);
 	void *tap_ctx;
