@@ -80,6 +80,8 @@ sim_run_window(struct sim_world *w, uint64_t *sums)
 		sim_attacker_replay_window(&w->attacker);
 	}
 	sim_world_must_converge(w);
+	sim_trace(w->report, "%llu came late",
+		(unsigned long long)w->net.channels[1][0].counters.reordered);
 	/* And nothing that was only late was taken for one. */
 	sim_check(w->report,
 		sim_host_drops(&w->hosts[0], DROP_RX_REPLAY) == w->attacker.window_replays,
