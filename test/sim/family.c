@@ -17,7 +17,7 @@ const struct sim_family sim_families[] = {
 	{"badnet", "loss_reordering_copies_and_damage_never_show_inside", 80, sim_run_badnet,
 		SEES(DELIVERED) | SEES(LOST) | SEES(DAMAGED) | SEES(FORGED)},
 	{"partition", "nodes_are_through_within_30_s_after_a_partition", 70, sim_run_partition,
-		SEES(DELIVERED) | SEES(LOST)},
+		SEES(DELIVERED) | SEES(LOST) | SEES(GIVEN_UP)},
 	{"roaming", "a_peer_that_moves_is_followed_with_its_next_packet", 70, sim_run_roaming,
 		SEES(DELIVERED) | SEES(MOVES)},
 	{"workers", "four_workers_keep_the_order_of_every_flow_and_lose_nothing", 70,

@@ -132,6 +132,11 @@ sim_run_flood(struct sim_world *w, uint64_t *sums)
 	}
 	sim_check(w->report, through == w->n - 2, "%u of %u clients got through the flood", through,
 		w->n - 2);
+	/* What costs curve arithmetic fails to authenticate; the rest was refused before. */
+	sim_check(w->report, sim_world_drops(w, DROP_HS_AUTH) < w->attacker.forged / 10,
+		"%llu of %llu forged initiations cost curve arithmetic",
+		(unsigned long long)sim_world_drops(w, DROP_HS_AUTH),
+		(unsigned long long)w->attacker.forged);
 	sim_world_run_s(w, 1);
 	sim_world_must_have_all(w);
 	sim_world_must_converge(w);

@@ -45,8 +45,13 @@ sim_run_partition(struct sim_world *w, uint64_t *sums)
 				w->net.is_blocked[i][j] = rng_is_hit(&w->script, 0.4);
 			}
 		}
-		sim_world_run_s(w, 2 + 120 * rng_unit(&w->script));
+		sim_world_run_s(w, 2 + 20 * rng_unit(&w->script));
+		/* Attempts are only given up when nothing new asks for them. */
+		w->traffic.is_on = rng_is_hit(&w->script, 0.5);
+		sim_world_run_s(w, 100 * rng_unit(&w->script));
+		sim_world_start_traffic(w, 150 * WEFT_NS_PER_MS);
 	}
+	sums[SIM_SUM_GIVEN_UP] += sim_world_events(w, WG_EVENT_GAVE_UP);
 	sim_world_must_converge(w);
 	sim_sum_up(w, sums);
 	sim_world_fini(w);

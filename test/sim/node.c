@@ -77,8 +77,8 @@ static unsigned
 seeds_of(const struct sim_family *f)
 {
 	const char *stage = getenv("WEFT_TEST_STAGE");
-	unsigned divisor = stage && strcmp(stage, "asan") == 0   ? 10
-			   : stage && strcmp(stage, "tsan") == 0 ? 20
+	unsigned divisor = stage && strcmp(stage, "asan") == 0   ? 4
+			   : stage && strcmp(stage, "tsan") == 0 ? 10
 								 : 1;
 	return f->seeds / divisor > 0 ? f->seeds / divisor : 1;
 }
