@@ -15,7 +15,7 @@ const struct sim_family sim_families[] = {
 	{"sleep", "the_first_packet_after_a_sleep_arrives_within_a_round_trip_and_a_second", 70,
 		sim_run_sleep, SEES(DELIVERED) | SEES(SLEEPS)},
 	{"badnet", "loss_reordering_copies_and_damage_never_show_inside", 80, sim_run_badnet,
-		SEES(DELIVERED) | SEES(LOST) | SEES(DAMAGED) | SEES(FORGED)},
+		SEES(DELIVERED) | SEES(LOST) | SEES(DAMAGED) | SEES(FORGED) | SEES(MARKED)},
 	{"partition", "nodes_are_through_within_30_s_after_a_partition", 70, sim_run_partition,
 		SEES(DELIVERED) | SEES(LOST) | SEES(GIVEN_UP)},
 	{"roaming", "a_peer_that_moves_is_followed_with_its_next_packet", 70, sim_run_roaming,
@@ -40,6 +40,7 @@ void
 sim_sum_up(const struct sim_world *w, uint64_t *sums)
 {
 	sums[SIM_SUM_DELIVERED] += w->ledger.delivered;
+	sums[SIM_SUM_MARKED] += w->ledger.marked;
 	sums[SIM_SUM_LOST] += sim_net_lost(&w->net);
 	sums[SIM_SUM_STALE] += sim_world_drops(w, DROP_HS_STALE);
 	sums[SIM_SUM_REPLAYS] +=

@@ -18,6 +18,7 @@ enum sim_sum {
 	SIM_SUM_FORGED,  /* packets with another's source address that were refused */
 	SIM_SUM_DAMAGED, /* datagrams that did not authenticate */
 	SIM_SUM_GIVEN_UP,
+	SIM_SUM_MARKED, /* CE came from the outer header to the inner one */
 	SIM_SUM_RESTARTS,
 	SIM_SUM_SLEEPS,
 	SIM_SUM_COUNT

@@ -27,6 +27,27 @@ sim_run_badnet(struct sim_world *w, uint64_t *sums)
 	sim_world_fini(w);
 }
 
+/* One packet makes a host try until it gives up. One more, a moment later, is enough to make it try
+ * again, by itself. */
+static void
+try_again(struct sim_world *w)
+{
+	unsigned from, to;
+	sim_world_let_expire(w, &from, &to);
+	const uint64_t *gave_up = &w->hosts[from].peers[to].events[WG_EVENT_GAVE_UP];
+	uint64_t before = *gave_up;
+	w->net.is_blocked[from][to] = true;
+	sim_world_ping(w, from, to);
+	sim_world_run_s(w, 90.5); /* REKEY_ATTEMPT_TIME */
+	sim_check(w->report, *gave_up > before, "host %u has not given up host %u", from, to);
+	w->net.is_blocked[from][to] = false;
+	sim_world_run_s(w, 6 * rng_unit(&w->script));
+	uint32_t id = sim_world_ping(w, from, to);
+	sim_world_run_s(w, 6);
+	sim_check(w->report, sim_world_has_arrived(w, id),
+		"a packet after host %u had given up host %u did not arrive", from, to);
+}
+
 void
 sim_run_partition(struct sim_world *w, uint64_t *sums)
 {
@@ -53,6 +74,7 @@ sim_run_partition(struct sim_world *w, uint64_t *sums)
 	}
 	sums[SIM_SUM_GIVEN_UP] += sim_world_events(w, WG_EVENT_GAVE_UP);
 	sim_world_must_converge(w);
+	try_again(w);
 	sim_sum_up(w, sums);
 	sim_world_fini(w);
 }

@@ -146,7 +146,14 @@ lose_stamp(struct sim_world *w, unsigned host)
 	}
 	h->stamp_s = 0;
 	h->wall_off_ns = -w->report->now.ns;
+	w->is_stale[host] = true;
 	sim_world_restart(w, host);
+	for (unsigned j = 0; j < w->n; j++) {
+		if (j != host) {
+			sim_world_ping(w, host, j);
+		}
+	}
+	sim_world_run_s(w, 12 * rng_unit(&w->script));
 	sim_world_must_converge(w);
 	for (unsigned j = 0; j < w->n; j++) {
 		uint64_t n = h->peers[j].events[WG_EVENT_HANDSHAKE] - tries_before[j];

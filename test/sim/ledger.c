@@ -60,11 +60,12 @@ sim_ledger_undo(struct sim_ledger *l, uint32_t n)
 
 /* Sets what the network may have changed, as it is in `seen`. */
 static void
-allow_marks(const struct sim_ledger *l, struct sim_packet *want, uint8_t seen_tos)
+allow_marks(struct sim_ledger *l, struct sim_packet *want, uint8_t seen_tos)
 {
 	bool is_capable = (want->tos & 3) != 0;
-	if (l->has_marks && is_capable && (seen_tos & 3) == 3) {
+	if (l->has_marks && is_capable && (seen_tos & 3) == 3 && (want->tos & 3) != 3) {
 		want->tos |= 3;
+		l->marked++;
 	}
 }
 

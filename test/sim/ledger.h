@@ -22,7 +22,7 @@ struct sim_ledger {
 	struct sim_flow flows[SIM_HOSTS_MAX][SIM_HOSTS_MAX][SIM_FLOWS_MAX][SIM_PROTO_COUNT][2];
 	bool is_ordered; /* the network keeps the order, so deliveries must */
 	bool has_marks;  /* the network sets CE */
-	uint64_t injected, delivered;
+	uint64_t injected, delivered, marked;
 };
 
 void sim_ledger_init(struct sim_ledger *l, struct sim_report *report);

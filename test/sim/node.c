@@ -83,14 +83,18 @@ seeds_of(const struct sim_family *f)
 	return f->seeds / divisor > 0 ? f->seeds / divisor : 1;
 }
 
-static void
-check_sums(const struct sim_family *f, const uint64_t *sums)
+/* So many runs must have met what the family is about. */
+static bool
+has_seen_all(const struct sim_family *f, const uint64_t *sums)
 {
+	bool is_good = true;
 	for (unsigned i = 0; i < SIM_SUM_COUNT; i++) {
 		if (f->must_see & UINT64_C(1) << i && sums[i] == 0) {
-			fail_msg("family %s never met what it is about (sum %u)", f->name, i);
+			print_message("family %s: sum %u is 0\n", f->name, i);
+			is_good = false;
 		}
 	}
+	return is_good;
 }
 
 static void
@@ -107,7 +111,7 @@ family_holds(void **state)
 	if (failures) {
 		fail_msg("%u seeds of family %s failed", failures, f->name);
 	}
-	check_sums(f, sums);
+	assert_true(has_seen_all(f, sums));
 }
 
 /* What a failed seed prints can be seen again. */
@@ -168,7 +172,7 @@ run_some(const struct sim_family *f, uint64_t seed, uint64_t count, bool is_verb
 		printf(" %llu", (unsigned long long)sums[i]);
 	}
 	printf("\n");
-	return failures ? 1 : 0;
+	return failures || (count >= f->seeds && !has_seen_all(f, sums)) ? 1 : 0;
 }
 
 static int

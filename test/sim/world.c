@@ -439,15 +439,42 @@ make_quiet(struct sim_world *w)
 	sim_trace(w->report, "the network is quiet");
 }
 
-/* Pings over all pairs that have not got one through; returns how many those are. */
+/* Ordered pairs that are still to be reached. */
+struct missing {
+	bool pair[SIM_HOSTS_MAX][SIM_HOSTS_MAX];
+};
+
+static bool
+can_call(const struct sim_world *w, unsigned i, unsigned j)
+{
+	return w->hosts[i].peers[j].has_endpoint && !w->is_mobile[j] && !w->is_stale[i];
+}
+
+/* Both ways of each pair, or the one in which a caller is to succeed by itself. */
+static void
+choose(struct sim_world *w, bool is_both, struct missing *m)
+{
+	memset(m, 0, sizeof(*m));
+	for (unsigned i = 0; i < w->n; i++) {
+		for (unsigned j = i + 1; j < w->n; j++) {
+			bool is_pair = sim_world_are_pair(w, i, j);
+			bool is_first = rng_is_hit(&w->script, 0.5);
+			bool a = can_call(w, i, j), b = can_call(w, j, i);
+			m->pair[i][j] = is_pair && (is_both || (a && (is_first || !b)));
+			m->pair[j][i] = is_pair && (is_both || (b && (!is_first || !a)));
+		}
+	}
+}
+
+/* Pings over all that are missing; returns how many are left a second later. */
 static unsigned
-ping_missing(struct sim_world *w, bool is_through[SIM_HOSTS_MAX][SIM_HOSTS_MAX])
+ping_missing(struct sim_world *w, struct missing *m)
 {
 	uint32_t first = w->ledger.n;
-	unsigned missing = 0;
+	unsigned left = 0;
 	for (unsigned i = 0; i < w->n; i++) {
 		for (unsigned j = 0; j < w->n; j++) {
-			if (sim_world_are_pair(w, i, j) && !is_through[i][j]) {
+			if (m->pair[i][j]) {
 				sim_world_ping(w, i, j);
 			}
 		}
@@ -455,34 +482,58 @@ ping_missing(struct sim_world *w, bool is_through[SIM_HOSTS_MAX][SIM_HOSTS_MAX])
 	sim_world_run_s(w, 1);
 	for (uint32_t id = first; id < w->ledger.n; id++) {
 		const struct sim_packet *p = &w->ledger.packets[id];
-		is_through[p->src][p->dst] |= p->delivered > 0;
-		missing += p->injected > p->delivered;
+		m->pair[p->src][p->dst] &= p->delivered == 0;
+		left += p->delivered == 0;
 	}
-	return missing;
+	return left;
+}
+
+static void
+must_reach(struct sim_world *w, bool is_both)
+{
+	struct missing m;
+	int64_t end_ns = w->report->now.ns + CONVERGE_S * WEFT_NS_PER_S;
+	choose(w, is_both, &m);
+	while (ping_missing(w, &m) > 0) {
+		for (unsigned i = 0; i < w->n; i++) {
+			for (unsigned j = 0; j < w->n; j++) {
+				sim_check(w->report, !m.pair[i][j] || w->report->now.ns < end_ns,
+					"host %u does not reach host %u after %d s of quiet, %s", i,
+					j, CONVERGE_S, is_both ? "both calling" : "calling alone");
+			}
+		}
+	}
 }
 
 void
 sim_world_must_converge(struct sim_world *w)
 {
-	bool is_through[SIM_HOSTS_MAX][SIM_HOSTS_MAX] = {{false}};
+	struct missing m;
 	make_quiet(w);
-	int64_t start_ns = w->report->now.ns;
-	while (ping_missing(w, is_through) > 0) {
-		for (unsigned i = 0; i < w->n; i++) {
-			for (unsigned j = 0; j < w->n; j++) {
-				sim_check(w->report,
-					!sim_world_are_pair(w, i, j) || is_through[i][j] ||
-						w->report->now.ns - start_ns <
-							CONVERGE_S * WEFT_NS_PER_S,
-					"host %u does not reach host %u after %d s of quiet", i, j,
-					CONVERGE_S);
+	must_reach(w, false);
+	must_reach(w, true);
+	/* And now everybody at once. */
+	choose(w, true, &m);
+	sim_check(w->report, ping_missing(w, &m) == 0, "a pair that was through is not");
+	check(w);
+}
+
+void
+sim_world_let_expire(struct sim_world *w, unsigned *from, unsigned *to)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		for (unsigned j = 0; j < w->n; j++) {
+			if (sim_host_peer(&w->hosts[i], j)) {
+				sim_host_set_keepalive(&w->hosts[i], j, 0);
 			}
 		}
 	}
-	/* And now everybody at once. */
-	memset(is_through, 0, sizeof(is_through));
-	sim_check(w->report, ping_missing(w, is_through) == 0, "a pair that was through is not");
-	check(w);
+	sim_world_run_s(w, 200);
+	do {
+		*from = (unsigned)rng_below(&w->script, w->n);
+		*to = (unsigned)rng_below(&w->script, w->n);
+	} while (!sim_world_are_pair(w, *from, *to) || !w->hosts[*from].peers[*to].has_endpoint ||
+		 w->is_mobile[*to]);
 }
 
 void
