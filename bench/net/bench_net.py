@@ -29,7 +29,7 @@ SCHEMA = "weft-bench-1"
 BASES = ("veth", "wireguard-go")  # what ratios are taken to
 
 OVERVIEW = ["tcp1_up_mbit", "tcp1_down_mbit", "tcp8_up_mbit", "tcp8_down_mbit", "udp_mbit", "ping_idle_p50_ms", "ping_idle_p99_ms",
-            "ping_loaded_p50_ms", "ping_loaded_p99_ms", "peak_rss_mib"]
+            "ping_loaded_p50_ms", "ping_loaded_p99_ms", "idle_rss_mib", "peak_rss_mib"]
 COSTS = [f"{t}_{who}_s_gib" for who in ("daemon", "machine") for t in ("tcp1_up", "tcp1_down", "tcp8_up", "tcp8_down", "udp")]
 RATIOS = ["tcp1_up_mbit", "tcp1_down_mbit", "tcp8_up_mbit", "tcp8_down_mbit", "udp_mbit"]
 
@@ -64,7 +64,7 @@ class Results:
     def text(self) -> str:
         """The tables at the end."""
         parts = []
-        for title, metrics in (("Mbit/s; ms; peak RSS of the larger daemon in MiB", OVERVIEW),
+        for title, metrics in (("Mbit/s; ms; RSS of the larger daemon, idle and peak, in MiB", OVERVIEW),
                                ("CPU s/GiB of the two daemons", COSTS[:5]), ("CPU s/GiB of the whole machine", COSTS[5:])):
             shown = [m for m in metrics if self.has(m)]
             if shown:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Callable
 
-from lab import Lab, offload, pair, wait_for
+from lab import Lab, offload, pair, procfs, wait_for
 from lab import traffic
 from lab.traffic import GIB, IperfServer, Meter
 
@@ -43,7 +43,7 @@ METRICS: dict[str, tuple[str, str, bool]] = {
     "ping_idle_p99_ms": ("ms", "ping, idle, p99", False),
     "ping_loaded_p50_ms": ("ms", "ping under one TCP stream, median", False),
     "ping_loaded_p99_ms": ("ms", "ping under one TCP stream, p99", False),
-    "idle_rss_mib": ("MiB", "resident memory before load, larger daemon", False),
+    "idle_rss_mib": ("MiB", "resident memory before load, with a session, larger daemon", False),
     "peak_rss_mib": ("MiB", "peak resident memory, larger daemon", False),
 }
 TESTS = ("ping", "tcp1", "tcp8", "udp", "loaded")
@@ -148,7 +148,7 @@ def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, sa
             return {}, [f"does not come up: {e}\n{lab.logs(800)}"]
         IperfServer(p.b)
         r = Round(contender, seconds, say)
-        idle = Meter(r.pids).peak_rss_kib() / 1024
+        idle = max(map(procfs.rss_kib, r.pids), default=0) / 1024
         for test in TESTS:
             if test in tests:
                 say(test)

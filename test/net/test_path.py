@@ -4,13 +4,13 @@
     A 10.0.1.2 --- R --- 10.0.2.2 B"""
 import pytest
 
-from lab import burst, loss, pair, routed, traffic, wait_ping
+from lab import burst, loss, offload, pair, routed, traffic, wait_ping
 from lab.bulk import transfer
 from lab.device import A4, A6, B4, B6, DEVICE, WEFT, ends, make
 from lab.packet import Injector, Ip, Sniffer, destination, plain, udp
 from lab.traffic import IperfServer
 
-SIZE = 32 << 20
+SIZE = 16 << 20
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
@@ -25,6 +25,17 @@ def test_tcp_arrives_unchanged_both_ways(lab, family, workers):
     transfer(wire.b, wire.a, A6, SIZE, 2)
     transfer(wire.a, wire.b, B6, SIZE, 3)
     transfer(wire.b, wire.a, A4, SIZE, 4)
+
+
+def test_tcp_arrives_unchanged_over_a_wire_without_segmentation(lab):
+    """Every datagram of a super-send becomes a packet of its own on the wire."""
+    wire = pair(lab)
+    for ns in (wire.a, wire.b):
+        offload.segmentation_off(ns, "eth0")
+    ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
+    wait_ping(wire.a, B4)
+    transfer(wire.a, wire.b, B4, SIZE, 1)
+    transfer(wire.b, wire.a, A4, SIZE, 2)
 
 
 @pytest.mark.parametrize("aead", ["libcrypto", "auto"])
