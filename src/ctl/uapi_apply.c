@@ -217,6 +217,11 @@ apply_peers(struct node *n, struct scopes *scopes, struct uapi_set_cursor *curso
 		struct wg_device *d = node_lock(n, &out);
 		for (size_t i = 0; !e && i < PEERS_A_LOCK && uapi_set_peer(cursor, &peer); i++) {
 			e = resolve_scope(scopes, &peer);
+			if (peer.is_removed && out->events_n > 0) {
+				/* News of a peer is told while there is the peer. */
+				node_unlock(n);
+				d = node_lock(n, &out);
+			}
 			if (!e) {
 				e = apply_peer(d, out, &peer);
 			}

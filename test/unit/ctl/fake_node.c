@@ -24,6 +24,16 @@ node_lock(struct node *n, struct wg_out **out)
 void
 node_unlock(struct node *n)
 {
+	for (size_t i = 0; i < n->out.events_n; i++) {
+		struct wg_peer *p = NULL;
+		do {
+			p = wg_peer_next(n->device, p);
+		} while (p && p != n->out.events[i].peer);
+		if (n->out.events[i].peer && !p) {
+			atomic_fetch_add(&n->stale_news, 1);
+		}
+	}
+	n->out.events_n = 0;
 	os_rwlock_write_unlock(&n->lock);
 }
 

@@ -171,6 +171,22 @@ set_changes_peers_as_its_flags_say(void **state)
 }
 
 static void
+set_that_calls_a_peer_and_removes_it_leaves_no_news_of_it(void **state)
+{
+	(void)state;
+	struct wg_out *out;
+	struct wg_device *d = node_lock(&node, &out);
+	wg_device_set_up(d, true, node_time(), out);
+	node_unlock(&node);
+	ask("set=1\nprivate_key=" PRIVATE_HEX "\npublic_key=" KEY_HEX
+	    "\nendpoint=192.0.2.1:1000\npersistent_keepalive_interval=25\npublic_key=" KEY_HEX
+	    "\nremove=true\n\n",
+		"errno=0\n\n");
+	assert_int_equal(fake_node_peers(&node), 0);
+	assert_int_equal(atomic_load(&node.stale_news), 0);
+}
+
+static void
 set_passes_over_the_own_key(void **state)
 {
 	(void)state;
@@ -391,6 +407,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(set_takes_effect_and_get_shows_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			set_changes_peers_as_its_flags_say, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			set_that_calls_a_peer_and_removes_it_leaves_no_news_of_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_passes_over_the_own_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_that_is_wrong_changes_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(
