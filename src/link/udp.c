@@ -21,6 +21,7 @@
 #define RX_RUN_BYTES 4096u /* a message longer than this is a run worth a buffer */
 #define RX_ROUNDS_ALONE 8u /* the idle family is looked at once so many rounds */
 #define RX_ERRORS_MAX 4u   /* pending socket errors taken in one go */
+#define RX_EMPTY_MAX 16u   /* calls that bring nothing but empty datagrams */
 #define RX_TOUCH_BYTES 65536u
 
 struct rx_socket {
@@ -207,7 +208,9 @@ receive(struct link *base, struct link_rx *rx, size_t cap, size_t *n)
 {
 	struct link_udp *l = self_of(base);
 	unsigned family;
-	while (!is_round_over(l, &family)) {
+	/* After too many empty ones the socket is still ready and the caller comes back, having
+	 * seen to other things. */
+	for (unsigned i = 0; i < RX_EMPTY_MAX && !is_round_over(l, &family); i++) {
 		l->rounds++;
 		size_t got = receive_from(l, family, rx, cap);
 		if (got > 0) {

@@ -10,6 +10,9 @@
 /* Jobs that must wait for a hand before a sleeping worker is woken: waking costs the waker
  * about 28 us, as much as sealing a batch and a half. */
 #define WAKE_BACKLOG 3
+/* Batches of one kind in a turn: others' hands empty the lane while it is filled, so its depth is
+ * no bound. About 1 ms, in which the other side and the timers wait. */
+#define TURN_BATCHES 16
 
 /* Jobs from tail to head are in use, in order; both are the owner's. */
 struct lane {
@@ -178,12 +181,14 @@ finish_done(struct worker *w, struct lane *l, struct wg_time now)
 	}
 }
 
-/* Fills the lane as far as there is input, then works it off. Returns whether input is left. */
+/* Fills the lane as far as there is input and time, then works it off. Returns whether input is
+ * left. */
 static bool
 turn_lane(struct crew *c, struct worker *w, struct lane *l, struct wg_time now)
 {
 	bool is_empty = false;
-	while (!is_empty && l->head - l->tail < CREW_LANE_DEPTH) {
+	for (unsigned i = 0; i < TURN_BATCHES && !is_empty && l->head - l->tail < CREW_LANE_DEPTH;
+		i++) {
 		struct job *j = l->jobs[l->head % CREW_LANE_DEPTH];
 		if (fill(w, j, now, &is_empty)) {
 			atomic_store_explicit(&j->state, JOB_STATE_READY, memory_order_release);

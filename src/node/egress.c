@@ -195,7 +195,7 @@ egress_fill(struct worker *w, struct egress_job *j, struct wg_time now, bool *is
 	*is_empty = false;
 
 	os_rwlock_read_lock(w->env.lock);
-	while (j->arena.segs_n < JOB_SEGS_MAX) {
+	for (unsigned i = 0; i < JOB_FRAMES_MAX && j->arena.segs_n < JOB_SEGS_MAX; i++) {
 		if (!w->has_frame) {
 			enum weft_err e = w->port->ops->receive(
 				w->port, w->frame_buf, WORKER_FRAME_LEN, &w->frame);

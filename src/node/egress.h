@@ -7,7 +7,8 @@
 
 void egress_job_init(struct egress_job *j);
 /* Reads frames until the job is full or the port is empty, and takes counters. What has no
- * session is staged. Returns whether the job holds packets; *is_empty: the port has no more. */
+ * session is staged. Returns whether the job holds packets; *is_empty: the port has no more. Both
+ * are false when all that was read was dropped. */
 bool egress_fill(struct worker *w, struct egress_job *j, struct wg_time now, bool *is_empty);
 /* Any thread that has claimed the job. */
 void egress_seal(struct aead *a, struct egress_job *j);

@@ -118,7 +118,8 @@ take_datagram(struct worker *w, struct ingress_job *j, uint8_t *data, size_t len
 	return true;
 }
 
-/* Takes what the link has handed over. False: the job is full and some is left. */
+/* Takes what the link has handed over. False: the job is full, or has looked at enough; some
+ * may be left. */
 static bool
 take_received(struct worker *w, struct ingress_job *j, struct wg_time now)
 {
@@ -131,11 +132,12 @@ take_received(struct worker *w, struct ingress_job *j, struct wg_time now)
 		while (w->rx_off < rx->len) {
 			size_t left = rx->len - w->rx_off;
 			size_t len = left < rx->seg ? left : rx->seg;
-			if (j->ops_n == JOB_PKTS_MAX ||
+			if (j->ops_n == JOB_PKTS_MAX || j->looks == JOB_LOOKS_MAX ||
 				!take_datagram(w, j, rx->data + w->rx_off, len, rx, now)) {
 				return false;
 			}
 			w->rx_off += len;
+			j->looks++;
 		}
 	}
 	return true;
@@ -147,6 +149,7 @@ ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *
 	j->ops_n = 0;
 	j->runs_n = 0;
 	j->buf_used = 0;
+	j->looks = 0;
 	*is_empty = false;
 	os_rwlock_read_lock(w->env.lock);
 	while (take_received(w, j, now)) {

@@ -26,6 +26,10 @@
 #define JOB_RX_MAX 8
 #define JOB_PKTS_MAX 256
 #define JOB_RUNS_MAX 64
+/* What a job looks at, taken or dropped, so that a flood of what is dropped keeps its worker
+ * neither from its other side nor from its timers, and nobody from the lock. */
+#define JOB_FRAMES_MAX 256
+#define JOB_LOOKS_MAX 512
 
 enum job_kind {
 	JOB_KIND_EGRESS,
@@ -76,6 +80,7 @@ struct ingress_job {
 	struct aead_op ops[JOB_PKTS_MAX];
 	uint8_t ecn[JOB_PKTS_MAX]; /* of the outer header */
 	size_t ops_n;
+	size_t looks; /* datagrams looked at; 0..JOB_LOOKS_MAX */
 	struct ingress_run runs[JOB_RUNS_MAX];
 	size_t runs_n;
 	size_t buf_used;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The UDP link between two sockets of one namespace. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -309,6 +310,47 @@ families_and_sources_do_not_mix_in_one_batch(void **state)
 	b->ops->close(b);
 }
 
+#define EMPTY_CALLS_MAX 10000u
+
+static int
+recvmmsg_empty(void *ctx, int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	unsigned *calls = ctx;
+	(void)fd;
+	(void)flags;
+	if (++*calls > EMPTY_CALLS_MAX) {
+		errno = EAGAIN;
+		return -1;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		((struct sockaddr *)m[i].msg_hdr.msg_name)->sa_family = AF_INET;
+		m[i].msg_hdr.msg_controllen = 0;
+		m[i].msg_len = 0;
+	}
+	return (int)n;
+}
+
+static void
+flood_of_empty_datagrams_does_not_hold_the_caller(void **state)
+{
+	(void)state;
+	netns_fresh();
+	unsigned made = 0;
+	struct os_udp_calls calls = os_udp_calls_real;
+	calls.recvmmsg = recvmmsg_empty;
+	calls.ctx = &made;
+	struct os_udp_config c = {0};
+	struct os_udp u;
+	struct link *l;
+	assert_int_equal(os_udp_open(&c, &silent, &u), WEFT_OK);
+	assert_int_equal(link_udp_new(&u, &calls, &silent, &l), WEFT_OK);
+	struct link_rx rx[RX_MAX];
+	size_t n;
+	assert_int_equal(l->ops->receive(l, rx, RX_MAX, &n), WEFT_EAGAIN);
+	assert_in_range(made, 1, 100);
+	l->ops->close(l);
+}
+
 static void
 empty_datagrams_are_counted_and_do_not_stop_the_batch(void **state)
 {
@@ -511,6 +553,7 @@ main(void)
 		cmocka_unit_test(pinned_source_is_what_the_peer_sees),
 		cmocka_unit_test(pinned_source_that_is_gone_is_left_out_in_the_same_call),
 		cmocka_unit_test(families_and_sources_do_not_mix_in_one_batch),
+		cmocka_unit_test(flood_of_empty_datagrams_does_not_hold_the_caller),
 		cmocka_unit_test(empty_datagrams_are_counted_and_do_not_stop_the_batch),
 		cmocka_unit_test(drops_at_a_full_socket_are_counted),
 		cmocka_unit_test(drops_are_told_by_the_next_datagram),

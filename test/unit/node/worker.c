@@ -160,6 +160,82 @@ worker_asks_for_a_handshake_though_packets_wait_already(void **state)
 	pair_fini(&p);
 }
 
+/* A port and a link that never run dry of what is dropped. */
+#define JUNK_MAX 200000u
+
+struct junk_port {
+	struct port base;
+	unsigned frames;
+};
+
+struct junk_link {
+	struct link base;
+	unsigned datagrams;
+	uint8_t data[1000];
+};
+
+static enum weft_err
+junk_frame(struct port *p, uint8_t *buf, size_t cap, struct frame *f)
+{
+	static const uint8_t nowhere[20] = {
+		0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 9, 9, 9};
+	struct junk_port *j = WEFT_CONTAINER_OF(p, struct junk_port, base);
+	assert_true(cap >= sizeof(nowhere));
+	memcpy(buf, nowhere, sizeof(nowhere));
+	*f = (struct frame){.data = buf, .len = sizeof(nowhere)};
+	return j->frames++ < JUNK_MAX ? WEFT_OK : WEFT_EAGAIN;
+}
+
+static enum weft_err
+junk_datagrams(struct link *l, struct link_rx *rx, size_t cap, size_t *n)
+{
+	struct junk_link *j = WEFT_CONTAINER_OF(l, struct junk_link, base);
+	for (size_t i = 0; i < cap; i++) {
+		rx[i] = (struct link_rx){.data = j->data, .len = sizeof(j->data), .seg = 20};
+		j->datagrams += sizeof(j->data) / 20;
+	}
+	*n = cap;
+	return j->datagrams < JUNK_MAX ? WEFT_OK : WEFT_EAGAIN;
+}
+
+static void
+check_turn_ends_under_junk(unsigned workers)
+{
+	struct pair p;
+	pair_init(&p, workers, 6);
+	const struct port_ops port_ops = {.receive = junk_frame};
+	const struct link_ops link_ops = {.receive = junk_datagrams};
+	struct junk_port port = {.base = {.ops = &port_ops, .mtu = 1420}};
+	struct junk_link link = {.base = {.ops = &link_ops}};
+	struct worker *w = p.node[0].w[0];
+	struct port *old_port = w->port;
+	struct link *old_link = w->link;
+	w->port = &port.base;
+	w->link = &link.base;
+	unsigned more = worker_turn(w, at_s(1), WORKER_READY_LINK | WORKER_READY_PORT);
+	assert_int_equal(more, WORKER_READY_LINK | WORKER_READY_PORT);
+	assert_in_range(port.frames, 1, 5000);
+	assert_in_range(link.datagrams, 1, 10000);
+	assert_int_equal(w->stats.drops.n[DROP_TX_ROUTE], port.frames);
+	w->port = old_port;
+	w->link = old_link;
+	pair_fini(&p);
+}
+
+static void
+turn_ends_while_junk_keeps_coming(void **state)
+{
+	(void)state;
+	check_turn_ends_under_junk(1);
+}
+
+static void
+turn_of_a_crew_ends_while_junk_keeps_coming(void **state)
+{
+	(void)state;
+	check_turn_ends_under_junk(2);
+}
+
 struct turner {
 	struct os_thread thread;
 	struct pair_node *node;
@@ -257,6 +333,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(turn_ends_while_junk_keeps_coming),
+		cmocka_unit_test(turn_of_a_crew_ends_while_junk_keeps_coming),
 		cmocka_unit_test(worker_delivers_what_waited_for_the_handshake_in_order),
 		cmocka_unit_test(worker_counts_what_it_cannot_route_or_parse),
 		cmocka_unit_test(
