@@ -30,6 +30,7 @@ struct node {
 	struct wg_device *device;
 	struct os_rwlock lock; /* guards device, mail, and what its comment in wg/device.h says */
 	struct wg_out mail;
+	size_t mail_told;              /* of its events; under the lock */
 	struct drop_counts mail_drops; /* under the lock */
 	_Atomic uint16_t listen_port;
 	_Atomic int64_t deadline_ns;
@@ -209,7 +210,7 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 	struct worker_config wc = {
 		.env = {.device = n->device,
 			.lock = &n->lock,
-			.mail = i == 0 ? &n->mail : NULL,
+			.mail = &n->mail,
 			.event = on_event,
 			.ctx = n,
 			.listen_port = &n->listen_port,
@@ -350,6 +351,9 @@ node_free(struct node *n)
 	if (n->crew) {
 		crew_free(n->crew);
 	}
+	while (n->mail.events_n > 0) {
+		wg_peer_put(n->mail.events[--n->mail.events_n].peer);
+	}
 	wg_device_free(n->device);
 	node_device_close(&n->dev);
 	free(n->mail.msgs);
@@ -363,20 +367,36 @@ struct wg_device *
 node_lock(struct node *n, struct wg_out **out)
 {
 	os_rwlock_write_lock(&n->lock);
+	n->mail_told = n->mail.events_n;
 	*out = &n->mail;
 	return n->device;
+}
+
+/* Tells what control's calls into the engine brought up. Sessions stay in the mail, since only a
+ * worker can send what waited for them. */
+static void
+tell_news(struct node *n, struct wg_time now)
+{
+	size_t kept = n->mail_told;
+	for (size_t i = n->mail_told; i < n->mail.events_n; i++) {
+		const struct wg_event *e = &n->mail.events[i];
+		on_event(n, e, now);
+		if (e->kind == WG_EVENT_SESSION) {
+			wg_peer_get(e->peer);
+			n->mail.events[kept++] = *e;
+		}
+	}
+	n->mail.events_n = kept;
 }
 
 void
 node_unlock(struct node *n)
 {
 	struct wg_time now = node_time();
-	for (size_t i = 0; i < n->mail.events_n; i++) {
-		on_event(n, &n->mail.events[i], now);
-	}
-	n->mail.events_n = 0;
-	/* Worker 0 sends the mail when it ticks; due now if there is some. */
-	int64_t deadline = n->mail.msgs_n > 0 ? 0 : wg_device_deadline(n->device).ns;
+	tell_news(n, now);
+	/* Worker 0 takes the mail when it ticks, if nobody was faster; due now if there is some. */
+	bool has_mail = n->mail.msgs_n > 0 || n->mail.events_n > 0;
+	int64_t deadline = has_mail ? 0 : wg_device_deadline(n->device).ns;
 	int64_t before = atomic_exchange(&n->deadline_ns, deadline);
 	os_rwlock_write_unlock(&n->lock);
 	if (deadline < before) {

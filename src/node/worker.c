@@ -174,6 +174,29 @@ send_msgs(struct worker *w)
 	w->out.msgs_n = 0;
 }
 
+/* What control left under the lock becomes ours to send. Returns whether some had no room. */
+static bool
+take_mail(struct worker *w)
+{
+	struct wg_out *mail = w->env.mail;
+	if (!mail) {
+		return false;
+	}
+	for (size_t i = 0; i < mail->events_n; i++) {
+		worker_add_ready(w, mail->events[i].peer);
+		wg_peer_put(mail->events[i].peer);
+	}
+	mail->events_n = 0;
+	size_t n = mail->msgs_n;
+	size_t room = w->out.msgs_cap - w->out.msgs_n;
+	n = n < room ? n : room;
+	memcpy(w->out.msgs + w->out.msgs_n, mail->msgs, n * sizeof(mail->msgs[0]));
+	w->out.msgs_n += n;
+	memmove(mail->msgs, mail->msgs + n, (mail->msgs_n - n) * sizeof(mail->msgs[0]));
+	mail->msgs_n -= n;
+	return mail->msgs_n > 0;
+}
+
 void
 worker_end_engine(struct worker *w, struct wg_time now)
 {
@@ -182,7 +205,9 @@ worker_end_engine(struct worker *w, struct wg_time now)
 		w->notes_n = 0;
 	}
 	take_events(w, now);
-	int64_t deadline = wg_device_deadline(w->env.device).ns;
+	/* Whoever has the lock takes the mail: the deadline by which control asked worker 0 to do
+	 * it is overwritten here. */
+	int64_t deadline = take_mail(w) ? 0 : wg_device_deadline(w->env.device).ns;
 	int64_t before =
 		atomic_exchange_explicit(w->env.deadline_ns, deadline, memory_order_relaxed);
 	os_rwlock_write_unlock(w->env.lock);
@@ -201,28 +226,10 @@ worker_settle(struct worker *w, struct wg_time now)
 	}
 }
 
-/* What control left under the lock becomes ours to send. */
-static void
-take_mail(struct worker *w)
-{
-	struct wg_out *mail = w->env.mail;
-	if (!mail) {
-		return;
-	}
-	size_t n = mail->msgs_n;
-	size_t room = w->out.msgs_cap - w->out.msgs_n;
-	n = n < room ? n : room;
-	memcpy(w->out.msgs + w->out.msgs_n, mail->msgs, n * sizeof(mail->msgs[0]));
-	w->out.msgs_n += n;
-	memmove(mail->msgs, mail->msgs + n, (mail->msgs_n - n) * sizeof(mail->msgs[0]));
-	mail->msgs_n -= n;
-}
-
 void
 worker_tick(struct worker *w, struct wg_time now)
 {
 	worker_begin_engine(w);
-	take_mail(w);
 	wg_device_tick(w->env.device, now, &w->out);
 	worker_end_engine(w, now);
 	egress_flush_ready(w, now);

@@ -33,7 +33,9 @@ struct crew;
 struct worker_env {
 	struct wg_device *device;
 	struct os_rwlock *lock; /* guards device as wg/device.h says */
-	struct wg_out *mail;    /* under the lock alone: put there by control, sent by worker 0 */
+	/* Under the lock alone: put there by control, taken by the worker that has the lock next.
+	 * Its events, WG_EVENT_SESSION only, hold a reference to their peer. */
+	struct wg_out *mail;
 	/* News, called with the lock held alone, before the messages that came with it are sent. */
 	void (*event)(void *ctx, const struct wg_event *e, struct wg_time now);
 	void *ctx;

@@ -90,7 +90,7 @@ start_worker(struct sim_host *h, unsigned i)
 	sim_check(h->report, !port_mem_new(PORT_BYTES, SIM_MTU, &h->caps, &port), "no port");
 	struct worker_config c = {.env = {.device = h->device,
 					  .lock = &h->lock,
-					  .mail = i == 0 ? &h->mail : NULL,
+					  .mail = &h->mail,
 					  .event = on_event,
 					  .ctx = h,
 					  .listen_port = &h->listen_port,

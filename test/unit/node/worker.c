@@ -160,6 +160,72 @@ worker_asks_for_a_handshake_though_packets_wait_already(void **state)
 	pair_fini(&p);
 }
 
+struct mail {
+	struct wg_out out;
+	struct wg_msg msgs[4];
+	struct wg_event events[8];
+	struct drop_counts drops;
+};
+
+static void
+mail_init(struct mail *m, struct worker *w)
+{
+	memset(m, 0, sizeof(*m));
+	m->out = (struct wg_out){.msgs = m->msgs,
+		.msgs_cap = WEFT_ARRAY_LEN(m->msgs),
+		.events = m->events,
+		.events_cap = WEFT_ARRAY_LEN(m->events),
+		.drops = &m->drops};
+	w->env.mail = &m->out;
+}
+
+static void
+mail_leaves_with_whoever_has_the_lock_next(void **state)
+{
+	(void)state;
+	struct pair p;
+	struct mail m;
+	pair_init(&p, 1, 7);
+	struct worker *w = p.node[0].w[0];
+	mail_init(&m, w);
+	m.msgs[0] = (struct wg_msg){
+		.to = {.addr = {IP_FAMILY_V4, {192, 0, 2, 2}}, .port = 51820}, .len = 40};
+	m.out.msgs_n = 1;
+	assert_true(pair_inject(&p, 0, 0, 1, 0, 100)); /* asks for a handshake, under the lock */
+	worker_turn(w, at_s(1), WORKER_READY_PORT);
+	assert_int_equal(m.out.msgs_n, 0);
+	assert_int_equal(w->link->stats.tx_datagrams, 2);
+	pair_fini(&p);
+}
+
+/* The response is handled by control, whose news of the session is all there is. */
+static void
+session_in_the_mail_sends_what_waited_for_it(void **state)
+{
+	(void)state;
+	struct pair p;
+	struct mail m;
+	pair_init(&p, 1, 8);
+	struct worker *w = p.node[0].w[0];
+	mail_init(&m, w);
+	assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+	worker_turn(w, at_s(1), WORKER_READY_PORT);
+	worker_turn(p.node[1].w[0], at_s(1), WORKER_READY_LINK);
+	struct link_rx rx;
+	size_t n;
+	assert_int_equal(w->link->ops->receive(w->link, &rx, 1, &n), WEFT_OK);
+	wg_device_handle(p.node[0].device, at_s(1), rx.data, rx.len, &rx.from, &m.out);
+	assert_int_equal(m.out.events_n, 1);
+	assert_int_equal(m.events[0].kind, WG_EVENT_SESSION);
+	wg_peer_get(m.events[0].peer);
+	atomic_store(&p.node[0].deadline_ns, 0);
+	pair_run(&p, at_s(1), 2);
+	uint16_t flow;
+	uint32_t seq, len;
+	assert_true(pair_take(&p, 1, 0, &flow, &seq, &len));
+	pair_fini(&p);
+}
+
 /* A port and a link that never run dry of what is dropped. */
 #define JUNK_MAX 200000u
 
@@ -333,6 +399,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mail_leaves_with_whoever_has_the_lock_next),
+		cmocka_unit_test(session_in_the_mail_sends_what_waited_for_it),
 		cmocka_unit_test(turn_ends_while_junk_keeps_coming),
 		cmocka_unit_test(turn_of_a_crew_ends_while_junk_keeps_coming),
 		cmocka_unit_test(worker_delivers_what_waited_for_the_handshake_in_order),
