@@ -25,7 +25,8 @@
 #define AUTO_WORKERS_MAX 4
 
 struct node {
-	struct node_device dev; /* the interface in the kernel */
+	struct node_device
+		dev; /* the interface in the kernel */
 	struct log log;
 	struct wg_device *device;
 	struct os_rwlock lock; /* guards device, mail, and what its comment in wg/device.h says */
@@ -194,6 +195,7 @@ watch(struct runner *r)
 		    WEFT_OK);
 }
 
+/* Takes the link over, on failure too. */
 static enum weft_err
 add_worker(struct node *n, struct link *link, enum aead_backend aead)
 {
@@ -205,7 +207,7 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 	struct port *port;
 	enum weft_err e = port_tun_new(&pc, &port);
 	if (e) {
-		return e;
+		goto undo_link;
 	}
 	struct worker_config wc = {
 		.env = {.device = n->device,
@@ -230,8 +232,8 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 	struct runner *r = &n->runners[i];
 	e = runner_init(r, w);
 	if (e) {
-		w->link = NULL;
-		goto undo_port;
+		worker_free(w);
+		return e;
 	}
 	r->deadline_ns = &n->deadline_ns;
 	r->closed = on_closed;
@@ -243,12 +245,18 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 
 undo_port:
 	port->ops->close(port);
+undo_link:
+	link->ops->close(link);
 	return e;
 }
 
 static void
 stop_workers(struct node *n)
 {
+	/* All threads first: they wake and help each other to the last. */
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		runner_stop(&n->runners[i]);
+	}
 	while (n->runners_n > 0) {
 		runner_fini(&n->runners[--n->runners_n]);
 	}
@@ -268,7 +276,7 @@ start_workers(struct node *n, const struct node_config *c)
 		e = add_worker(n, links[given], c->aead);
 	}
 	if (e) {
-		for (unsigned i = n->runners_n; i < n->workers; i++) {
+		for (unsigned i = given; i < n->workers; i++) {
 			links[i]->ops->close(links[i]);
 		}
 		stop_workers(n);
@@ -469,8 +477,9 @@ node_set_fwmark(struct node *n, uint32_t mark)
 		struct mark_ask a = {.mark = mark};
 		runner_ask(&n->runners[i], set_mark, &a);
 		if (a.e) {
-			/* The ones that took it go back; they had the old mark a moment ago. */
-			for (unsigned k = 0; k < i; k++) {
+			/* The ones that took it go back; they had the old mark a moment ago. The
+			 * last may have taken it for one family. */
+			for (unsigned k = 0; k <= i; k++) {
 				struct mark_ask back = {.mark = n->fwmark};
 				runner_ask(&n->runners[k], set_mark, &back);
 			}

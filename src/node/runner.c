@@ -198,7 +198,7 @@ runner_ask(struct runner *r, void (*ask)(struct runner *r, void *arg), void *arg
 }
 
 void
-runner_fini(struct runner *r)
+runner_stop(struct runner *r)
 {
 	os_mutex_lock(&r->mutex);
 	r->is_stopping = true;
@@ -206,6 +206,11 @@ runner_fini(struct runner *r)
 	os_mutex_unlock(&r->mutex);
 	runner_wake(r);
 	os_thread_join(&r->thread);
+}
+
+void
+runner_fini(struct runner *r)
+{
 	worker_free(r->worker);
 	os_mutex_fini(&r->mutex);
 	os_cond_fini(&r->done);

@@ -32,7 +32,9 @@ struct runner {
 /* fds as in the field. The worker must have been made; on failure it stays the caller's. */
 WEFT_MUST_CHECK enum weft_err runner_init(struct runner *r, struct worker *w);
 WEFT_MUST_CHECK enum weft_err runner_start(struct runner *r);
-/* Ends the thread and frees the worker. */
+/* Ends the thread. Other workers may still wake this one, until runner_fini(). */
+void runner_stop(struct runner *r);
+/* Frees the worker too. When no runner of the node has a thread any more. */
 void runner_fini(struct runner *r);
 /* Watches these descriptors from now on. On the runner's thread, or before its start. */
 WEFT_MUST_CHECK enum weft_err runner_watch(struct runner *r, int port, int link4, int link6);
