@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@
 /* The last error line is kept, so that the process that started us can show it. */
 struct serve_log {
 	bool is_foreground;
-	bool is_starting; /* still attached to the terminal of the caller */
+	/* Still attached to the terminal of the caller. Workers log, too. */
+	_Atomic bool is_starting;
 	char last_error[OS_DAEMON_TEXT_MAX];
 };
 

@@ -26,7 +26,7 @@
 
 struct node {
 	struct node_device
-		dev; /* the interface in the kernel */
+		dev; /* the interface in the kernel; control writes its name under the lock */
 	struct log log;
 	struct wg_device *device;
 	struct os_rwlock lock; /* guards device, mail, and what its comment in wg/device.h says */
@@ -530,23 +530,26 @@ node_monitor_fd(const struct node *n)
 void
 node_monitor(struct node *n)
 {
-	bool was_up = n->dev.is_up;
-	uint16_t mtu = n->dev.mtu;
-	if (node_device_read_news(&n->dev, &n->log) == WEFT_ECLOSED) {
+	struct node_device was = n->dev, is = n->dev;
+	if (node_device_read_news(&is, &n->log) == WEFT_ECLOSED) {
 		on_closed(n);
 		return;
 	}
-	if (n->dev.mtu != mtu) {
-		struct mtu_ask a = {n->dev.mtu};
+	if (is.is_up == was.is_up && is.mtu == was.mtu && strcmp(is.name, was.name) == 0) {
+		return;
+	}
+	struct wg_out *out;
+	struct wg_device *d = node_lock(n, &out);
+	n->dev = is; /* workers read the name with the lock held */
+	if (is.is_up != was.is_up) {
+		wg_device_set_up(d, is.is_up, node_time(), out);
+	}
+	node_unlock(n);
+	if (is.mtu != was.mtu) {
+		struct mtu_ask a = {is.mtu};
 		for (unsigned i = 0; i < n->runners_n; i++) {
 			runner_ask(&n->runners[i], set_mtu, &a);
 		}
-	}
-	if (n->dev.is_up != was_up) {
-		struct wg_out *out;
-		struct wg_device *d = node_lock(n, &out);
-		wg_device_set_up(d, n->dev.is_up, node_time(), out);
-		node_unlock(n);
 	}
 }
 

@@ -64,7 +64,7 @@ stamp_save(struct stamp *s, uint64_t seconds, const struct log *log)
 void
 stamp_sync(const struct stamp *s, const struct log *log)
 {
-	if (s->path[0] != 0 && !s->has_warned && os_file_sync(s->path)) {
+	if (s->path[0] != 0 && os_file_sync(s->path)) {
 		log_debug(log, "cannot sync %s", s->path);
 	}
 }

@@ -19,9 +19,11 @@ struct stamp {
 };
 
 void stamp_load(struct stamp *s, const char *state_dir, const char *name, const struct log *log);
-/* Does not wait for the disk, since packets wait meanwhile: stamp_sync() does, on the control
- * thread, right after. Until then a loss of power, and of nothing less, undoes it. */
+/* Under the node's lock. Does not wait for the disk, since packets wait meanwhile: stamp_sync()
+ * does, on the control thread, right after. Until then a loss of power, and of nothing less, undoes
+ * it. */
 void stamp_save(struct stamp *s, uint64_t seconds, const struct log *log);
+/* Any thread. */
 void stamp_sync(const struct stamp *s, const struct log *log);
 
 #endif
