@@ -157,8 +157,10 @@ add_rules(struct apply_traces *t, enum ip_family family)
 		}
 	}
 	t->has_rules[slot] = true;
-	if (found.has_main) {
-		t->has_main_rule[slot] = found.has_ours;
+	/* One that others have made does not do: the kernel asks a later rule first, so ours of a
+	 * moment ago would take what belongs to the local networks. */
+	if (found.has_ours && found.has_main) {
+		t->has_main_rule[slot] = true;
 		return WEFT_OK;
 	}
 	struct os_rule main_rule = {

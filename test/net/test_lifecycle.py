@@ -113,6 +113,21 @@ def test_device_killed_with_a_default_route_is_taken_down_or_up_again_without_le
     assert state(wire.a) == before
 
 
+def test_default_route_leaves_the_local_network_alone_beside_another_tunnel(wire):
+    """The kernel asks a rule that was added later first: another's companion rule does not do for ours."""
+    wire.a.ip("rule add not fwmark 77 table 77")
+    wire.a.ip("rule add table main suppress_prefixlength 0")
+    before = state(wire.a)
+    e = ends("", wire.b4)
+    e.a_conf.peers[0].allowed = ["0.0.0.0/0"]
+    e.up(wire.a, WEFT, wire.b, WEFT)
+    assert "dev eth0" in wire.a.ip(f"route get {wire.b4}")
+    assert f"dev {DEVICE}" in wire.a.ip("route get 198.51.100.1")
+    wait_ping(wire.a, B4)
+    e.a.down()
+    assert state(wire.a) == before
+
+
 def test_several_devices_in_one_namespace_do_not_mix(wire):
     many = []
     for i in range(3):
