@@ -22,7 +22,8 @@
 
 #define STATE_DIR "/var/lib/weft"
 #define LOOP_WATCHES 512
-/* Names that did not resolve are asked again after 5 s, then ever later, up to a minute. */
+/* Names that did not resolve at the start are asked again after 5 s, then ever later, up to a
+ * minute. */
 #define RESOLVE_FIRST_NS (5 * WEFT_NS_PER_S)
 #define RESOLVE_MAX_NS (60 * WEFT_NS_PER_S)
 
@@ -140,7 +141,11 @@ start_node(struct server *s)
 		return e;
 	}
 	if (o->conf) {
-		e = apply_conf(s->node, o->conf, &s->log, &s->traces);
+		s->is_resolved = calloc(o->conf->peers_n + 1, sizeof(bool));
+		if (!s->is_resolved) {
+			return WEFT_ENOMEM;
+		}
+		e = apply_conf(s->node, o->conf, s->is_resolved, &s->log, &s->traces);
 		s->has_traces = e == WEFT_OK;
 	}
 	return e;
@@ -203,7 +208,7 @@ start_loop(struct server *s)
 	return e;
 }
 
-/* Endpoints given by name. Their order of time: the device is up first, then names. */
+/* Endpoints given by name that did not resolve before. */
 static void
 resolve(struct server *s)
 {
@@ -262,10 +267,6 @@ run(const struct serve_options *o, struct os_daemon *report)
 	if (!e) {
 		e = start_loop(&s);
 	}
-	if (!e && o->conf && o->conf->peers_n > 0) {
-		s.is_resolved = calloc(o->conf->peers_n, sizeof(bool));
-		e = s.is_resolved ? WEFT_OK : WEFT_ENOMEM;
-	}
 	if (report) {
 		os_daemon_report(report, e ? CLI_FAILED : CLI_OK, sink.last_error);
 	}
@@ -273,7 +274,7 @@ run(const struct serve_options *o, struct os_daemon *report)
 	if (!e) {
 		os_memory_trim();
 		if (s.is_resolved) {
-			resolve(&s);
+			s.resolve_at = mono_add_ns(os_clock_mono(), s.resolve_wait_ns);
 		}
 		while (!os_loop_is_stopped(s.loop)) {
 			os_loop_wait(s.loop, s.resolve_at);

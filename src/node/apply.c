@@ -162,32 +162,6 @@ apply_addresses(struct node *n, const struct conf *c, const struct log *log)
 	return WEFT_OK;
 }
 
-enum weft_err
-apply_conf(struct node *n, const struct conf *c, const struct log *log, struct apply_traces *out)
-{
-	*out = (struct apply_traces){.netlink = node_device_of(n)->netlink};
-	enum weft_err e = apply_engine(n, c, log);
-	if (!e) {
-		e = apply_sockets(n, c, log);
-	}
-	if (!e) {
-		e = apply_addresses(n, c, log);
-	}
-	if (!e) {
-		e = route_apply(n, c, log, out);
-	}
-	if (e) {
-		apply_undo(out, log);
-	}
-	return e;
-}
-
-void
-apply_undo(struct apply_traces *t, const struct log *log)
-{
-	route_undo(t, log);
-}
-
 void
 apply_resolve(
 	struct node *n, const struct conf *c, bool *is_set, const struct log *log, size_t *left)
@@ -221,4 +195,35 @@ apply_resolve(
 		}
 		node_unlock(n);
 	}
+}
+
+enum weft_err
+apply_conf(struct node *n, const struct conf *c, bool *is_set, const struct log *log,
+	struct apply_traces *out)
+{
+	*out = (struct apply_traces){.netlink = node_device_of(n)->netlink};
+	enum weft_err e = apply_engine(n, c, log);
+	if (!e) {
+		e = apply_sockets(n, c, log);
+	}
+	if (!e) {
+		/* Before the routes: a default route would send the questions into the tunnel,
+		 * which does not know yet where it leads. */
+		size_t left;
+		apply_resolve(n, c, is_set, log, &left);
+		e = apply_addresses(n, c, log);
+	}
+	if (!e) {
+		e = route_apply(n, c, log, out);
+	}
+	if (e) {
+		apply_undo(out, log);
+	}
+	return e;
+}
+
+void
+apply_undo(struct apply_traces *t, const struct log *log)
+{
+	route_undo(t, log);
 }

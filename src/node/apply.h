@@ -19,9 +19,10 @@ struct apply_traces {
 
 /* The MTU that the file asks for, or the path's to the peers less 80 (wg-quick's rule). */
 uint16_t apply_choose_mtu(const struct conf *c);
-/* On failure everything outside the interface is taken back, and the log says what failed. */
-WEFT_MUST_CHECK enum weft_err apply_conf(
-	struct node *n, const struct conf *c, const struct log *log, struct apply_traces *out);
+/* On failure everything outside the interface is taken back, and the log says what failed. is_set
+ * as in apply_resolve(), which is tried once: that some names do not resolve is no failure. */
+WEFT_MUST_CHECK enum weft_err apply_conf(struct node *n, const struct conf *c, bool *is_set,
+	const struct log *log, struct apply_traces *out);
 void apply_undo(struct apply_traces *t, const struct log *log);
 /* Sets the endpoints of peers whose host is a name. *left: how many could not be resolved yet.
  * Blocks for the resolver. is_set[i], one a peer of c, remembers which are done. */
