@@ -199,6 +199,7 @@ sim_run_config(struct sim_world *w, uint64_t *sums)
 	sim_net_set(&w->net, &s);
 	w->traffic.frame_share = 0.3;
 	w->traffic.forged_share = 0.05;
+	w->traffic.late_share = 0.3;
 	sim_world_start_traffic(w, 60 * WEFT_NS_PER_MS);
 	for (unsigned round = 0; round < 40; round++) {
 		reconfigure(w);
@@ -269,6 +270,7 @@ sim_run_chaos(struct sim_world *w, uint64_t *sums)
 	w->traffic.forged_share = 0.05;
 	w->traffic.junk_share = 0.02;
 	w->traffic.twice_share = 0.02;
+	w->traffic.late_share = 0.2;
 	start_replays(w, 80 * WEFT_NS_PER_MS);
 	sim_world_start_traffic(w, 60 * WEFT_NS_PER_MS);
 	for (unsigned round = 0; round < 20; round++) {

@@ -15,6 +15,7 @@ sim_run_badnet(struct sim_world *w, uint64_t *sums)
 	w->traffic.forged_share = 0.05;
 	w->traffic.junk_share = 0.03;
 	w->traffic.twice_share = 0.02;
+	w->traffic.late_share = 0.2;
 	w->traffic.segments_max = rng_is_hit(&w->script, 0.1) ? 60 : 12;
 	sim_world_start_traffic(w, 30 * WEFT_NS_PER_MS);
 	for (unsigned round = 0; round < 6; round++) {
@@ -148,24 +149,18 @@ sim_run_workers(struct sim_world *w, uint64_t *sums)
 	s.delay_ns = (int64_t)rng_below(&w->script, 50) * WEFT_NS_PER_MS;
 	sim_net_set(&w->net, &s);
 	w->traffic.flows = SIM_FLOWS_MAX - 1;
-	w->traffic.frame_share = 0.6;
 	w->traffic.segments_max = 40;
+	w->traffic.late_share = 0.5;
 	for (unsigned round = 0; round < 3; round++) {
-		/* Fewer than the 128 packets that may wait for a handshake come before it is done.
-		 */
-		sim_world_ping(w, 0, 1);
-		for (unsigned i = 0; i < w->n; i++) {
-			for (unsigned j = 0; j < w->n; j++) {
-				if (i != j) {
-					sim_world_ping(w, i, j);
-				}
-			}
-		}
-		sim_world_run_s(w, 1);
+		/* So few that all can wait for the handshake: 128 packets and 64 KiB. */
+		w->traffic.frame_share = 0;
+		sim_world_start_traffic(w, 2 * WEFT_NS_PER_MS);
+		sim_world_run_s(w, 0.3);
+		w->traffic.frame_share = 0.6;
 		sim_world_start_traffic(w, 4 * WEFT_NS_PER_MS);
-		sim_world_run_s(w, 0.7);
+		sim_world_run_s(w, 0.6);
 		w->traffic.is_on = false;
-		sim_world_run_s(w, round == 1 ? 200 : 1);
+		sim_world_run_s(w, 200); /* the next round begins with a handshake again */
 	}
 	sim_world_must_have_all(w);
 	sim_world_must_converge(w);

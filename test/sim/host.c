@@ -172,6 +172,7 @@ sim_host_stop(struct sim_host *h)
 	h->tally.lost_in_crash += sim_host_staged(h) + h->unread;
 	h->tally.rejected_moves = sim_host_rejected_moves(h);
 	h->unread = 0;
+	h->turn_at_ns = 0;
 	h->asleep_until_ns = 0;
 	for (unsigned i = 0; i < SIM_HOSTS_MAX; i++) {
 		held[i] = sim_host_peer(h, i);
@@ -220,8 +221,10 @@ sim_host_next(const struct sim_host *h)
 	if (h->asleep_until_ns) {
 		return (struct mono){h->asleep_until_ns};
 	}
+	struct mono turn = h->turn_at_ns ? (struct mono){h->turn_at_ns} : MONO_NEVER;
 	int64_t deadline = atomic_load(&h->deadline_ns);
-	return deadline == INT64_MAX ? MONO_NEVER : (struct mono){deadline - h->mono_off_ns};
+	return deadline == INT64_MAX ? turn
+				     : mono_min(turn, (struct mono){deadline - h->mono_off_ns});
 }
 
 static void
@@ -253,6 +256,7 @@ sim_host_turn(struct sim_host *h)
 		sim_check(h->report, turns++ < TURNS_MAX, "host %u spins", h->index);
 	} while (more);
 	h->unread = 0;
+	h->turn_at_ns = 0;
 }
 
 bool
@@ -325,6 +329,7 @@ sim_host_set_keepalive(struct sim_host *h, unsigned other, uint16_t seconds)
 void
 sim_host_remove_peer(struct sim_host *h, unsigned other)
 {
+	sim_host_turn(h); /* what was injected had a route */
 	struct wg_peer *p = sim_host_peer(h, other);
 	h->tally.rejected_moves += atomic_load(&p->rejected_moves);
 	wg_peer_remove(h->device, p);

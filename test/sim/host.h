@@ -66,7 +66,8 @@ struct sim_host {
 	struct wg_out mail;
 	struct wg_msg mail_msgs[16];
 	struct wg_event mail_events[32];
-	uint64_t unread; /* packets in the ports that the node has not read */
+	uint64_t unread;    /* packets in the ports that the node has not read */
+	int64_t turn_at_ns; /* world time at which it reads them at the latest; 0: no such */
 
 	struct sim_tally tally;
 };

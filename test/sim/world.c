@@ -8,6 +8,7 @@
 /* More events than this at one instant are a loop. */
 #define STUCK_STEPS_MAX 200000
 #define CONVERGE_S 30
+#define LATE_NS_MAX (2 * WEFT_NS_PER_MS)
 #define PING_FLOW (SIM_FLOWS_MAX - 1)
 #define PING_LEN 64
 
@@ -242,7 +243,12 @@ send_packets(struct sim_world *w, struct sim_packet *first, uint32_t n, uint16_t
 		h->tally.no_route++;
 		h->tally.no_route_packets += n;
 	}
-	if (sim_host_is_live(h)) {
+	if (has_route && rng_is_hit(&w->chance, w->traffic.late_share)) {
+		if (!h->turn_at_ns) {
+			h->turn_at_ns =
+				w->report->now.ns + 1 + (int64_t)rng_below(&w->chance, LATE_NS_MAX);
+		}
+	} else if (sim_host_is_live(h)) {
 		sim_host_turn(h);
 	}
 	return id;

@@ -21,6 +21,7 @@ struct sim_traffic {
 	double forged_share;   /* source address of somebody else */
 	double junk_share;     /* malformed, or to nobody */
 	double twice_share;    /* sent twice by the inner host */
+	double late_share;     /* which the node reads a little later, together with other work */
 	uint32_t segments_max; /* of a super-frame */
 	uint16_t len_max;
 	unsigned flows;
