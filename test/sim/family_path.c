@@ -148,9 +148,11 @@ sim_run_workers(struct sim_world *w, uint64_t *sums)
 	sim_world_init(w, w->report, &plan);
 	s.delay_ns = (int64_t)rng_below(&w->script, 50) * WEFT_NS_PER_MS;
 	sim_net_set(&w->net, &s);
-	w->traffic.flows = SIM_FLOWS_MAX - 1;
+	w->traffic.flows = SIM_WORKERS_MAX;
 	w->traffic.segments_max = 40;
-	w->traffic.late_share = 0.5;
+	/* Often a packet is read in the turn in which the handshake is done. */
+	w->traffic.late_share = 0.8;
+	w->traffic.late_ns_max = 20 * WEFT_NS_PER_MS;
 	for (unsigned round = 0; round < 3; round++) {
 		/* So few that all can wait for the handshake: 128 packets and 64 KiB. */
 		w->traffic.frame_share = 0;

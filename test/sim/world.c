@@ -8,7 +8,6 @@
 /* More events than this at one instant are a loop. */
 #define STUCK_STEPS_MAX 200000
 #define CONVERGE_S 30
-#define LATE_NS_MAX (2 * WEFT_NS_PER_MS)
 #define PING_FLOW (SIM_FLOWS_MAX - 1)
 #define PING_LEN 64
 
@@ -69,7 +68,10 @@ sim_world_init(struct sim_world *w, struct sim_report *report, const struct sim_
 	sim_net_init(&w->net, report, w->n, rng_u64(&root));
 	sim_ledger_init(&w->ledger, report);
 	sim_attacker_init(&w->attacker, report, w->hosts, w->n, rng_u64(&root));
-	w->traffic = (struct sim_traffic){.segments_max = 8, .len_max = SIM_MTU, .flows = 3};
+	w->traffic = (struct sim_traffic){.segments_max = 8,
+		.len_max = SIM_MTU,
+		.flows = 3,
+		.late_ns_max = 2 * WEFT_NS_PER_MS};
 	for (unsigned i = 0; i < w->n; i++) {
 		make_host(w, plan, i);
 	}
@@ -246,7 +248,8 @@ send_packets(struct sim_world *w, struct sim_packet *first, uint32_t n, uint16_t
 	if (has_route && rng_is_hit(&w->chance, w->traffic.late_share)) {
 		if (!h->turn_at_ns) {
 			h->turn_at_ns =
-				w->report->now.ns + 1 + (int64_t)rng_below(&w->chance, LATE_NS_MAX);
+				w->report->now.ns + 1 +
+				(int64_t)rng_below(&w->chance, (uint64_t)w->traffic.late_ns_max);
 		}
 	} else if (sim_host_is_live(h)) {
 		sim_host_turn(h);

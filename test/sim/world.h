@@ -17,10 +17,11 @@ struct sim_plan {
 struct sim_traffic {
 	bool is_on;
 	int64_t next_ns, mean_gap_ns;
-	double frame_share;    /* super-frames */
-	double forged_share;   /* source address of somebody else */
-	double junk_share;     /* malformed, or to nobody */
-	double twice_share;    /* sent twice by the inner host */
+	double frame_share;  /* super-frames */
+	double forged_share; /* source address of somebody else */
+	double junk_share;   /* malformed, or to nobody */
+	double twice_share;  /* sent twice by the inner host */
+	int64_t late_ns_max;
 	double late_share;     /* which the node reads a little later, together with other work */
 	uint32_t segments_max; /* of a super-frame */
 	uint16_t len_max;
