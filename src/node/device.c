@@ -4,8 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "node/job.h"
+
 /* 45 segments of 1452 B sealed are 65,340 B: one super-frame is one UDP_SEGMENT send. */
 #define GSO_BYTES_MAX 61000
+/* A super-frame of more segments fits no job and would be dropped each time it is sent again: a
+ * peer behind a small MTU asks for them. The kernel cuts what would be longer. */
+#define GSO_SEGS_MAX 128
+_Static_assert(GSO_SEGS_MAX <= JOB_SEGS_MAX &&
+		       GSO_BYTES_MAX + GSO_SEGS_MAX * JOB_SEG_EXTRA_BYTES <= JOB_ARENA_LEN,
+	"the longest super-frame does not fit a job");
 /* A queue in packets at the interface, as wireguard interfaces have it. The tunnel itself holds
  * no more than a batch, so this is all the buffer there is. */
 #define TXQUEUELEN 1000
@@ -32,11 +41,16 @@ set_up_link(struct node_device *d, const struct node_config *c)
 	if (e) {
 		return say(c->log, d, e, "set the MTU");
 	}
-	/* An older kernel without this setting only costs a second send a full frame. */
-	struct os_link_change gso = {.gso_max_size = GSO_BYTES_MAX};
-	if (os_netlink_link_change(d->netlink, d->ifindex, &gso)) {
-		log_debug(c->log, "%s: the kernel does not take gso_max_size: %s", d->name,
-			os_netlink_error_text(d->netlink));
+	/* An older kernel without these settings costs a second send a full frame, and drops of
+	 * tiny segments. Apart, since a kernel may know one of them only. */
+	const struct os_link_change gso[] = {
+		{.gso_max_size = GSO_BYTES_MAX}, {.gso_max_segs = GSO_SEGS_MAX}};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(gso); i++) {
+		if (os_netlink_link_change(d->netlink, d->ifindex, &gso[i])) {
+			log_debug(c->log, "%s: the kernel does not take %s: %s", d->name,
+				gso[i].gso_max_size ? "gso_max_size" : "gso_max_segs",
+				os_netlink_error_text(d->netlink));
+		}
 	}
 	return WEFT_OK;
 }

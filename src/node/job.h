@@ -21,6 +21,9 @@
  * 64 KiB frame of 536 B segments 123, 77,900 B. */
 #define JOB_ARENA_LEN (80u << 10)
 #define JOB_SEGS_MAX 192
+/* What a segment takes beside its payload: IPv6 and TCP headers with all options, padding, and the
+ * room around it. */
+#define JOB_SEG_EXTRA_BYTES (40 + 60 + 15 + GSO_HEADROOM + GSO_TAILROOM)
 #define JOB_SPANS_MAX 64
 /* UDP_GRO gives at most 64 datagrams a buffer. */
 #define JOB_RX_MAX 8

@@ -244,6 +244,9 @@ link_attr(const struct nlattr *a, void *data)
 	case IFLA_GSO_MAX_SIZE:
 		i->gso_max_size = os_netlink_u32(a);
 		break;
+	case IFLA_GSO_MAX_SEGS:
+		i->gso_max_segs = os_netlink_u32(a);
+		break;
 	case IFLA_GRO_MAX_SIZE:
 		i->gro_max_size = os_netlink_u32(a);
 		break;
@@ -332,7 +335,8 @@ os_netlink_link_change(struct os_netlink *n, uint32_t index, const struct os_lin
 		uint16_t type;
 		uint32_t value;
 	} values[] = {{IFLA_MTU, c->mtu}, {IFLA_TXQLEN, c->txqueuelen},
-		{IFLA_GSO_MAX_SIZE, c->gso_max_size}, {IFLA_GRO_MAX_SIZE, c->gro_max_size}};
+		{IFLA_GSO_MAX_SIZE, c->gso_max_size}, {IFLA_GSO_MAX_SEGS, c->gso_max_segs},
+		{IFLA_GRO_MAX_SIZE, c->gro_max_size}};
 	for (size_t k = 0; k < WEFT_ARRAY_LEN(values); k++) {
 		if (values[k].value) {
 			mnl_attr_put_u32(m, values[k].type, values[k].value);

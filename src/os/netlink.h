@@ -30,6 +30,7 @@ struct os_link_info {
 	uint32_t mtu;
 	uint32_t txqueuelen;
 	uint32_t gso_max_size, gso_ipv4_max_size; /* 0: the kernel does not say */
+	uint32_t gso_max_segs;
 	uint32_t gro_max_size, gro_ipv4_max_size;
 	char kind[OS_NETLINK_NAME_MAX]; /* "tun", "veth"; empty for hardware */
 };
@@ -43,6 +44,7 @@ struct os_link_change {
 	uint32_t mtu;
 	uint32_t txqueuelen;
 	uint32_t gso_max_size; /* both families; Linux before 6.3 has one value for both */
+	uint32_t gso_max_segs;
 	uint32_t gro_max_size;
 };
 WEFT_MUST_CHECK enum weft_err os_netlink_link_change(

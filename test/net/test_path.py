@@ -63,6 +63,16 @@ def test_one_flow_is_never_reordered(lab, workers):
         assert r.out_of_order == 0
 
 
+def test_tiny_segments_are_never_too_many_for_a_batch(lab):
+    """61,000 B in segments of 138 B would be 442 of them, more than a batch holds."""
+    wire = pair(lab)
+    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
+    wait_ping(wire.a, B4)
+    IperfServer(wire.b)
+    wire.a.run("iperf3", "-c", B4, "-M", "150", "-n", "32M", timeout=60)
+    assert e.a.status()["drops"]["tx_too_big"] == 0
+
+
 @pytest.mark.parametrize("fault", ["loss 3 %", "burst 10 of 500"])
 def test_tcp_gets_through_a_lossy_wire_unchanged(lab, fault):
     net = routed(lab)

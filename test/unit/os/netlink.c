@@ -92,8 +92,11 @@ link_is_found_changed_and_deleted(void **state)
 	assert_string_equal(by_index.name, "va");
 	assert_int_equal(os_netlink_link_by_index(n, 9999, &by_index), WEFT_ENOENT);
 
-	struct os_link_change c = {
-		.mtu = 1420, .txqueuelen = 77, .gso_max_size = 61000, .gro_max_size = 62000};
+	struct os_link_change c = {.mtu = 1420,
+		.txqueuelen = 77,
+		.gso_max_size = 61000,
+		.gso_max_segs = 128,
+		.gro_max_size = 62000};
 	assert_int_equal(os_netlink_link_change(n, i.index, &c), WEFT_OK);
 	assert_int_equal(os_netlink_link_set_up(n, i.index, true), WEFT_OK);
 	assert_int_equal(link_number("va", "mtu"), 1420);
@@ -106,6 +109,7 @@ link_is_found_changed_and_deleted(void **state)
 	assert_int_equal(i.mtu, 1420);
 	assert_int_equal(i.txqueuelen, 77);
 	assert_int_equal(i.gso_max_size, 61000);
+	assert_int_equal(i.gso_max_segs, 128);
 	assert_int_equal(i.gro_max_size, 62000);
 	/* 0: a kernel before 6.3, which has one value for both families. */
 	assert_true(i.gso_ipv4_max_size == 61000 || i.gso_ipv4_max_size == 0);
