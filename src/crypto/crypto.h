@@ -4,7 +4,7 @@
  * Fetching an algorithm from libcrypto costs tens of microseconds and a context costs an
  * allocation; both are paid once here, so that hash.h, kdf.h, dh.h and xaead.h pay for the
  * mathematics alone. A struct crypto is a scratch pad: it is used by one thread at a time and
- * holds no key between calls that matters to the caller. It needs 4 KiB of heap.
+ * holds no key between calls. It needs 4 KiB of heap.
  *
  * It has no randomness: every random byte is an argument. Bulk packets are aead.h's. */
 #ifndef WEFT_CRYPTO_CRYPTO_H

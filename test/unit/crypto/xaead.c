@@ -7,9 +7,11 @@
 #include <cmocka.h>
 
 #include <openssl/err.h>
+#include <openssl/evp.h>
 
 #include "base/endian.h"
 #include "base/rng.h"
+#include "crypto/context.h"
 #include "crypto/crypto.h"
 #include "crypto/secret.h"
 #include "crypto/xaead.h"
@@ -111,6 +113,48 @@ aead_opens_and_reseals_the_long_vector_of_rfc_8439(void **state)
 	assert_memory_equal(text, want, sizeof(want));
 	aead_msg_seal(c, got, key, counter, (struct xaead_bytes){text, sizeof(text)}, ad_bytes);
 	assert_memory_equal(got, sealed, sizeof(sealed));
+}
+
+/* What a context encrypts with whatever key it has. */
+static void
+encrypt_with_the_key_left_in(EVP_CIPHER_CTX *ctx, uint8_t out[64])
+{
+	static const uint8_t text[64], iv[16];
+	int len = 0;
+	assert_int_equal(EVP_CipherInit_ex2(ctx, NULL, NULL, iv, 1, NULL), 1);
+	assert_int_equal(EVP_EncryptUpdate(ctx, out, &len, text, sizeof(text)), 1);
+	assert_int_equal(len, sizeof(text));
+}
+
+static void
+contexts_hold_no_key_after_a_message(void **state)
+{
+	(void)state;
+	struct crypto *used, *fresh;
+	assert_int_equal(crypto_new(&used), WEFT_OK);
+	assert_int_equal(crypto_new(&fresh), WEFT_OK);
+	static const uint8_t zero_key[32];
+	uint8_t key[32], nonce[24] = {1}, sealed[16 + 16], text[16] = {0};
+	memset(key, 0x5a, sizeof(key));
+	const struct xaead_bytes none = {NULL, 0}, plain = {text, sizeof(text)};
+	aead_msg_seal(used, sealed, key, 7, plain, none);
+	assert_int_equal(
+		aead_msg_open(used, text, key, 7, (struct xaead_bytes){sealed, 32}, none), WEFT_OK);
+	xaead_seal(used, sealed, key, nonce, plain, none);
+	sealed[0] ^= 1;
+	assert_int_equal(xaead_open(used, text, key, nonce, (struct xaead_bytes){sealed, 32}, none),
+		WEFT_ECRYPTO);
+	EVP_CIPHER_CTX *const got[] = {used->seal, used->open, used->chacha20};
+	EVP_CIPHER_CTX *const want[] = {fresh->seal, fresh->open, fresh->chacha20};
+	for (size_t i = 0; i < 3; i++) {
+		uint8_t a[64], b[64];
+		assert_int_equal(EVP_CipherInit_ex2(want[i], NULL, zero_key, NULL, 1, NULL), 1);
+		encrypt_with_the_key_left_in(got[i], a);
+		encrypt_with_the_key_left_in(want[i], b);
+		assert_memory_equal(a, b, sizeof(a));
+	}
+	crypto_free(used);
+	crypto_free(fresh);
 }
 
 /* draft-irtf-cfrg-xchacha-03, appendix A.3.1. */
@@ -271,6 +315,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contexts_hold_no_key_after_a_message),
 		cmocka_unit_test(model_matches_rfc_8439),
 		cmocka_unit_test(model_matches_the_draft_for_hchacha20),
 		cmocka_unit_test(aead_opens_and_reseals_the_long_vector_of_rfc_8439),
