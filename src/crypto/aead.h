@@ -47,7 +47,7 @@ void aead_key_init(struct aead_key *k, const uint8_t bytes[AEAD_KEY_LEN]);
 void aead_key_fini(struct aead_key *k);
 
 /* Drops what the engine keeps of a key between calls: libcrypto's contexts hold the last one.
- * For the owner of a session that ended, since the engine may then lie idle for long. */
+ * For whoever lets the engine lie idle: the session may end meanwhile. */
 void aead_forget(struct aead *a);
 
 /* Encrypts every op in place and writes its tag. Cannot fail. */

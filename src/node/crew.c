@@ -104,6 +104,7 @@ claim(struct job *j)
 static void
 work(struct worker *w, struct job *j)
 {
+	w->has_used_keys = true;
 	if (j->kind == JOB_KIND_EGRESS) {
 		egress_seal(w->aead, (struct egress_job *)j);
 	} else {

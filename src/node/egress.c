@@ -400,6 +400,7 @@ flush_peer(struct worker *w, struct wg_peer *p, struct wg_time now)
 					j->spans[i].n); /* its counters ran out */
 			}
 		}
+		w->has_used_keys = true;
 		egress_seal(w->aead, j);
 		if (send_runs(w, j)) {
 			clear_sources(w, j);

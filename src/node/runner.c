@@ -117,14 +117,14 @@ deadline_of(const struct runner *r)
 }
 
 static void
-wait_for_work(struct runner *r)
+wait_for_work(struct runner *r, struct mono until)
 {
 	struct crew *crew = r->worker->env.crew;
 	if (crew && crew_set_idle(crew, r->worker->index, true)) {
 		r->ready |= WORKER_READY_HELP;
 		return;
 	}
-	os_loop_wait(r->loop, deadline_of(r));
+	os_loop_wait(r->loop, mono_min(until, deadline_of(r)));
 	if (crew) {
 		crew_set_idle(crew, r->worker->index, false);
 		r->ready |= WORKER_READY_HELP;
@@ -147,6 +147,7 @@ run(void *arg)
 		unsigned ready = r->ready;
 		r->ready = 0;
 		unsigned more = ready ? worker_turn(r->worker, now, ready) : 0;
+		struct mono rest = worker_rest(r->worker, now.mono);
 		if (r->worker->is_closed) {
 			r->worker->is_closed = false;
 			os_loop_del(r->loop, r->fds[0]);
@@ -163,7 +164,7 @@ run(void *arg)
 			os_loop_wait(r->loop, (struct mono){0});
 			r->ready |= WORKER_READY_HELP;
 		} else {
-			wait_for_work(r);
+			wait_for_work(r, rest);
 			spins = 0;
 		}
 	}

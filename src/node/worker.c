@@ -64,6 +64,7 @@ worker_new(const struct worker_config *c, struct worker **out)
 	}
 	w->env = c->env;
 	w->index = c->index;
+	w->forget_at = MONO_NEVER;
 	enum weft_err e = alloc_buffers(w);
 	if (e) {
 		goto undo_worker;
@@ -241,6 +242,7 @@ turn_link(struct worker *w, struct wg_time now)
 	bool is_empty = false;
 	for (int i = 0; i < TURN_BATCHES && !is_empty; i++) {
 		if (ingress_fill(w, w->ingress, now, &is_empty)) {
+			w->has_used_keys = true;
 			ingress_open(w->aead, w->ingress);
 			ingress_deliver(w, w->ingress, now);
 		}
@@ -257,6 +259,7 @@ turn_port(struct worker *w, struct wg_time now)
 	bool is_empty = false;
 	for (int i = 0; i < TURN_BATCHES && !is_empty; i++) {
 		if (egress_fill(w, w->egress, now, &is_empty)) {
+			w->has_used_keys = true;
 			egress_seal(w->aead, w->egress);
 			egress_send(w, w->egress, now);
 		}
@@ -265,6 +268,25 @@ turn_port(struct worker *w, struct wg_time now)
 		}
 	}
 	return is_empty ? 0 : WORKER_READY_PORT;
+}
+
+struct mono
+worker_rest(struct worker *w, struct mono now)
+{
+	if (w->has_used_keys) {
+		w->has_used_keys = false;
+		w->keys_at = now;
+		w->forget_at = mono_min(w->forget_at, mono_add_ns(now, WORKER_KEYS_IDLE_NS));
+	}
+	if (!mono_is_before(now, w->forget_at)) {
+		/* Moved once in ten seconds, not with each use: the caller's timer follows it. */
+		w->forget_at = mono_add_ns(w->keys_at, WORKER_KEYS_IDLE_NS);
+		if (!mono_is_before(now, w->forget_at)) {
+			aead_forget(w->aead);
+			w->forget_at = MONO_NEVER;
+		}
+	}
+	return w->forget_at;
 }
 
 unsigned

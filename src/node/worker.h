@@ -56,6 +56,9 @@ struct worker {
 	struct link *link;
 	struct port *port;
 	struct aead *aead;
+	bool has_used_keys;    /* since worker_rest() last looked */
+	struct mono keys_at;   /* when it saw that last */
+	struct mono forget_at; /* MONO_NEVER: aead holds no key */
 	unsigned index;
 	bool is_closed; /* the port is gone */
 
@@ -86,6 +89,10 @@ struct worker {
 #define WORKER_READY_LINK 1u
 #define WORKER_READY_PORT 2u
 
+/* A key that was not used for so long is let go of: its session may have ended, and the engine
+ * keeps a copy of the last. */
+#define WORKER_KEYS_IDLE_NS (10 * WEFT_NS_PER_S)
+
 struct worker_config {
 	struct worker_env env;
 	struct link *link; /* the worker closes them */
@@ -100,6 +107,9 @@ void worker_free(struct worker *w);
 
 /* Takes batches from what `ready` names. Returns the bits where more may be waiting. */
 unsigned worker_turn(struct worker *w, struct wg_time now, unsigned ready);
+/* After turns: lets go of keys that are idle. Returns when to call again; MONO_NEVER: not before
+ * the next turn. */
+struct mono worker_rest(struct worker *w, struct mono now);
 /* Runs the engine's due timers and sends control's mail. Worker 0 alone. */
 void worker_tick(struct worker *w, struct wg_time now);
 

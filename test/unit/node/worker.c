@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/endian.h"
+#include "crypto/aead_backend.h"
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pair.h"
@@ -302,6 +303,42 @@ turn_of_a_crew_ends_while_junk_keeps_coming(void **state)
 	check_turn_ends_under_junk(2);
 }
 
+static unsigned forgotten; /* calls of the spy */
+
+static void
+count_forget(struct aead *a)
+{
+	(void)a;
+	forgotten++;
+}
+
+static void
+worker_lets_go_of_keys_that_were_idle_for_ten_seconds(void **state)
+{
+	(void)state;
+	struct pair p;
+	pair_init(&p, 1, 8);
+	struct worker *w = p.node[0].w[0];
+	const struct aead_backend_ops *real = w->aead->ops;
+	struct aead_backend_ops spy = *real;
+	spy.forget = count_forget;
+	w->aead->ops = &spy;
+	forgotten = 0;
+	assert_int_equal(worker_rest(w, at_s(1).mono).ns, MONO_NEVER.ns);
+	assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+	pair_run(&p, at_s(1), 20);
+	assert_int_equal(worker_rest(w, at_s(1).mono).ns, at_s(11).mono.ns);
+	assert_true(pair_inject(&p, 0, 0, 1, 1, 100));
+	pair_run(&p, at_s(4), 20);
+	assert_int_equal(worker_rest(w, at_s(4).mono).ns, at_s(11).mono.ns);
+	assert_int_equal(worker_rest(w, at_s(11).mono).ns, at_s(14).mono.ns);
+	assert_int_equal(forgotten, 0);
+	assert_int_equal(worker_rest(w, at_s(14).mono).ns, MONO_NEVER.ns);
+	assert_int_equal(forgotten, 1);
+	w->aead->ops = real;
+	pair_fini(&p);
+}
+
 struct turner {
 	struct os_thread thread;
 	struct pair_node *node;
@@ -410,6 +447,7 @@ main(void)
 		cmocka_unit_test(
 			worker_drops_its_own_outer_packets_that_are_routed_into_the_tunnel),
 		cmocka_unit_test(worker_asks_for_a_handshake_though_packets_wait_already),
+		cmocka_unit_test(worker_lets_go_of_keys_that_were_idle_for_ten_seconds),
 		cmocka_unit_test(crew_of_four_never_reorders_one_flow),
 		cmocka_unit_test(crew_of_four_never_reorders_any_of_four_flows),
 	};
