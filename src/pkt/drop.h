@@ -9,12 +9,12 @@
 
 #define DROP_TABLE(X)                                                                              \
 	X(RX_SHORT, "datagram shorter than its message type, or empty")                            \
-	X(RX_TYPE, "datagram with an unknown message type or reserved bits")                       \
+	X(RX_TYPE, "datagram with an unknown type, reserved bits, or longer than its type")        \
 	X(RX_TRUNCATED, "datagram longer than the receive buffer")                                 \
 	X(RX_INDEX, "no session has the receiver index")                                           \
 	X(RX_AUTH, "authentication tag is wrong")                                                  \
-	X(RX_REPLAY, "counter seen before, or older than the window")                              \
-	X(RX_EXPIRED, "session is past REJECT_AFTER_TIME or REJECT_AFTER_MESSAGES")                \
+	X(RX_REPLAY, "counter seen before, older than the window, or past REJECT_AFTER_MESSAGES")  \
+	X(RX_EXPIRED, "session is past REJECT_AFTER_TIME")                                         \
 	X(RX_INNER, "inner packet is malformed")                                                   \
 	X(RX_ECN, "outer packet marked CE around an inner one that is not ECN-capable (RFC 6040)") \
 	X(RX_SOURCE, "inner source address is not in the peer's AllowedIPs")                       \

@@ -145,6 +145,7 @@ wg_cookie_jar_take(struct crypto *c, struct wg_cookie_jar *jar,
 		return false;
 	}
 	memcpy(jar->cookie, cookie, sizeof(jar->cookie));
+	secret_wipe(cookie, sizeof(cookie));
 	jar->born = now;
 	jar->has_cookie = true;
 	/* One message, one cookie: a replayed reply does not keep an old cookie young. */
