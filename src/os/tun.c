@@ -154,7 +154,9 @@ os_tun_open(struct os_tun *t, const char *name, unsigned queues, enum os_tun_off
 
 	enum weft_err err = WEFT_OK;
 	for (unsigned i = 0; i < queues && !err; i++) {
-		err = open_queue(&new, (short)flags, log);
+		/* The first makes the interface; only then others may join it. Without this, a
+		 * second process would join the queues of the first. */
+		err = open_queue(&new, (short)(i == 0 ? flags | IFF_TUN_EXCL : flags), log);
 	}
 	if (!err && wanted != OS_TUN_OFFLOAD_NONE) {
 		err = choose_offload(&new, wanted, log);

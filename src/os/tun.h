@@ -33,8 +33,8 @@ struct os_tun {
 
 /* name may hold one "%d" for a free number. wanted: the best level to try; a kernel that has
  * less gives less. WEFT_EPERM without CAP_NET_ADMIN, WEFT_ENOENT without /dev/net/tun,
- * WEFT_EADDRINUSE when another process has the device, WEFT_EINVAL for a bad name. Failures
- * are said to log. */
+ * WEFT_EADDRINUSE when an interface has the name, WEFT_EINVAL for a bad one. Failures are said
+ * to log. */
 WEFT_MUST_CHECK enum weft_err os_tun_open(struct os_tun *t, const char *name, unsigned queues,
 	enum os_tun_offload wanted, const struct log *log);
 void os_tun_close(struct os_tun *t);

@@ -66,8 +66,20 @@ name_pattern_is_filled_by_the_kernel_and_bad_names_are_refused(void **state)
 	assert_int_equal(
 		os_tun_open(&b, "wt0", 1, OS_TUN_OFFLOAD_TSO, &log_lines), WEFT_EADDRINUSE);
 	assert_int_equal(lines, 1);
-	assert_int_equal(os_tun_open(&b, "lo", 1, OS_TUN_OFFLOAD_TSO, &log_lines), WEFT_EINVAL);
+	assert_int_equal(os_tun_open(&b, "lo", 1, OS_TUN_OFFLOAD_TSO, &log_lines), WEFT_EADDRINUSE);
 	assert_int_equal(os_tun_open(&b, "wt1", 0, OS_TUN_OFFLOAD_TSO, &log_lines), WEFT_EINVAL);
+	os_tun_close(&a);
+}
+
+static void
+queues_of_another_device_are_not_joined(void **state)
+{
+	(void)state;
+	netns_fresh();
+	struct os_tun a, b;
+	assert_int_equal(os_tun_open(&a, "wt0", 2, OS_TUN_OFFLOAD_TSO, &log_lines), WEFT_OK);
+	assert_int_equal(
+		os_tun_open(&b, "wt0", 2, OS_TUN_OFFLOAD_TSO, &log_lines), WEFT_EADDRINUSE);
 	os_tun_close(&a);
 }
 
@@ -160,6 +172,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(device_lives_as_long_as_its_descriptors),
 		cmocka_unit_test(name_pattern_is_filled_by_the_kernel_and_bad_names_are_refused),
+		cmocka_unit_test(queues_of_another_device_are_not_joined),
 		cmocka_unit_test(several_queues_are_one_device),
 		cmocka_unit_test(offload_levels_are_what_was_asked_for),
 		cmocka_unit_test(plain_user_is_told_that_it_is_forbidden),
