@@ -28,7 +28,7 @@ struct log {
 	enum log_level level; /* lines above it are dropped */
 };
 
-/* Allows burst lines, then one a period. Zero-initialise, set burst and period_ns. */
+/* Allows burst lines a period. Zero-initialise, set burst and period_ns. */
 struct log_limit {
 	int64_t period_ns;
 	uint32_t burst;

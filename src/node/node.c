@@ -47,7 +47,7 @@ struct node {
 	struct os_wake news;    /* for the control thread: is_gone or has_stamp */
 	_Atomic bool has_stamp; /* written, not yet synced */
 	_Atomic bool is_gone;
-	struct log_limit stale_limit; /* under the lock */
+	struct log_limit stale_limit, news_limit; /* under the lock */
 };
 
 struct wg_time
@@ -83,6 +83,13 @@ short_key(struct wg_peer *p, char out[16])
 	return out;
 }
 
+/* Of news that peers can make at will, and thousands at once: the first few of each period. */
+static enum log_level
+news_level(struct node *n, struct wg_time now)
+{
+	return log_limit_take(&n->news_limit, now.mono) ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG;
+}
+
 /* The engine's news. With the lock held alone. */
 static void
 on_event(void *ctx, const struct wg_event *e, struct wg_time now)
@@ -103,11 +110,12 @@ on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 		break;
 	case WG_EVENT_ENDPOINT:
 		at = wg_peer_endpoint(e->peer);
-		log_info(&n->log, "%s: peer %s: endpoint is now %s", n->dev.name,
-			short_key(e->peer, key), endpoint_format(&at, to));
+		log_write(&n->log, news_level(n, now), "%s: peer %s: endpoint is now %s",
+			n->dev.name, short_key(e->peer, key), endpoint_format(&at, to));
 		break;
 	case WG_EVENT_GAVE_UP:
-		log_info(&n->log, "%s: peer %s: no handshake answer, %llu waiting packets dropped",
+		log_write(&n->log, news_level(n, now),
+			"%s: peer %s: no handshake answer, %llu waiting packets dropped",
 			n->dev.name, short_key(e->peer, key), (unsigned long long)e->value);
 		break;
 	case WG_EVENT_STALE:
@@ -304,6 +312,7 @@ node_new(const struct node_config *c, struct node **out)
 	n->has_offload = c->has_offload;
 	n->born = os_clock_mono();
 	n->stale_limit = (struct log_limit){.period_ns = 60 * WEFT_NS_PER_S, .burst = 3};
+	n->news_limit = (struct log_limit){.period_ns = 10 * WEFT_NS_PER_S, .burst = 20};
 	atomic_init(&n->deadline_ns, INT64_MAX);
 	os_rwlock_init(&n->lock);
 	stamp_load(&n->stamp, c->state_dir, c->name, &n->log);
@@ -431,6 +440,7 @@ swap_link(struct runner *r, void *arg)
 	struct link *fresh = arg;
 	struct link *old = r->worker->link;
 	/* Counters go on; what lies unread in the old sockets is lost as in any rebind. */
+	link_udp_sync(old);
 	fresh->stats = old->stats;
 	r->worker->rx_n = 0;
 	r->worker->rx_i = 0;
