@@ -20,7 +20,7 @@ $(BUILD)/build.ninja:
 deps:
 	@tools/deps
 
-demo: 
+demo:
 	@tools/deps
 	@$(MAKE) --no-print-directory all
 	@/usr/bin/python3 tools/demo $(BUILD)/weft

@@ -79,7 +79,7 @@ def test_read_only_state_folder_is_survived(lab):
 
 
 def test_daemons_that_stood_still_for_six_seconds_answer_within_one(tunnel):
-    """A gap of more than 5 s brings a look at the keys, and with it a handshake."""
+    """What fell due in the gap is done at once, and the first packet looks at the age of its key."""
     wire, e = tunnel
     for node in (e.a, e.b):
         os.kill(node.pid, signal.SIGSTOP)
