@@ -34,17 +34,19 @@ net_exec(int argc, char **argv)
 		return 1;
 	}
 	char **args = calloc((size_t)argc + 3, sizeof(*args));
-	if (!args || setenv("WEFT", self, 1) != 0) {
+	char *path = strdup(script);
+	if (!args || !path || setenv("WEFT", self, 1) != 0) {
 		fputs("weft bench net: out of memory\n", stderr);
 		free(args);
+		free(path);
 		return 1;
 	}
 	args[0] = (char[]){PYTHON};
-	args[1] = strdup(script);
+	args[1] = path;
 	memcpy(args + 2, argv, (size_t)argc * sizeof(*args));
 	execv(PYTHON, args);
 	fprintf(stderr, "weft bench net: " PYTHON ": %s\n", strerror(errno));
-	free(args[1]);
+	free(path);
 	free(args);
 	return 1;
 }
