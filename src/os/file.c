@@ -24,11 +24,14 @@ read_to_end(int fd, size_t max, char **out, size_t *len)
 	enum weft_err err = buf ? WEFT_OK : WEFT_ENOMEM;
 	while (!err) {
 		if (cap - used < 2) {
-			char *grown = realloc(buf, cap * 2);
+			char *grown = malloc(cap * 2);
 			if (!grown) {
 				err = WEFT_ENOMEM;
 				break;
 			}
+			memcpy(grown, buf, used);
+			explicit_bzero(buf, used); /* realloc() would leave keys behind */
+			free(buf);
 			buf = grown;
 			cap *= 2;
 		}
@@ -40,6 +43,9 @@ read_to_end(int fd, size_t max, char **out, size_t *len)
 		}
 	}
 	if (err != WEFT_ECLOSED) {
+		if (buf) {
+			explicit_bzero(buf, used);
+		}
 		free(buf);
 		return err;
 	}
