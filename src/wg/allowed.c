@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A path-compressed trie that consumes up to 6 bits a step.
+/* A path-compressed trie that consumes up to 6 bits a step; allowed_node.h has its nodes.
  *
- * An address is two 64-bit words, IPv4 in the upper half of the first. A node stands at a bit
- * position `pos` that is a multiple of 6 within its word and decides by the digit of 6 bits
- * found there (the last window of a word has 4). So windows never overlap, and the shape of
- * the trie depends only on the set of prefixes, not on the order of their coming.
- *
- * A node holds two kinds of items, in one array:
- *  - ends: prefixes whose length lies in the node's window, found by bitmap `ends`. A prefix
- *    of r bits in the window is number 2^r - 1 + (its r bits), so of those that cover a digit
- *    the longest is the highest bit set under covering[digit];
- *  - ways: for each digit in bitmap `ways`, what lies further on: another node, or the prefix
- *    itself when it is alone there.
- * A node has at least two items; with one left it dissolves into its parent. Each level takes
- * 6 bits, so 100,000 random prefixes are three or four nodes deep, of one cache line each. */
+ * Windows never overlap, so the shape of the trie depends only on the set of prefixes, not on
+ * the order of their coming: every node but the root parts at least two items. (When a removal
+ * finds no memory to say so, a node with one item stays; it only costs its visit.) Each level
+ * takes 6 bits, so 100,000 random prefixes are three or four nodes deep. */
 #include "wg/allowed.h"
 
 #include <stdlib.h>
@@ -21,26 +12,12 @@
 
 #include "base/assert.h"
 #include "base/endian.h"
-#include "wg/allowed_entry.h"
+#include "wg/allowed_node.h"
 
-#define WINDOW_BITS 6
-
-/* A node or an entry, told apart by the lowest bit. 0 = nothing. */
-struct item {
-	uintptr_t v;
-};
-
-struct node {
-	struct allowed_key key; /* the first pos bits are those of everything below */
-	uint64_t ends;
-	uint64_t ways;
-	uint8_t pos;
-	uint8_t ends_n;
-	struct item items[]; /* entries by rank in ends, then ways by rank in ways */
-};
+#define DEPTH_MAX 23 /* windows of 128 bits */
 
 struct allowed {
-	struct item roots[2]; /* IPv4, IPv6 */
+	struct allowed_node *roots[2]; /* IPv4, IPv6; NULL: no prefix */
 	size_t count;
 	struct allowed_memory memory;
 	bool has_popcnt;
@@ -53,96 +30,23 @@ struct allowed {
 		UINT64_C(1) << (31 + ((d) >> 1)))
 #define COVER4(d) COVER(d), COVER((d) + 1), COVER((d) + 2), COVER((d) + 3)
 #define COVER16(d) COVER4(d), COVER4((d) + 4), COVER4((d) + 8), COVER4((d) + 12)
-static const uint64_t covering[1 << WINDOW_BITS] = {
+static const uint64_t covering[ALLOWED_DIGITS] = {
 	COVER16(0), COVER16(16), COVER16(32), COVER16(48)};
 
 static struct allowed_key
 key_load(enum ip_family family, const uint8_t *addr)
 {
 	if (family == IP_FAMILY_V4) {
-		return (struct allowed_key){(uint64_t)load_be32(addr) << 32, 0};
+		return (struct allowed_key){
+			(uint64_t)load_be32(addr) << (32 - ALLOWED_V4_FIRST), 0};
 	}
 	return (struct allowed_key){load_be64(addr), load_be64(addr + 8)};
-}
-
-/* How many leading bits are equal: 128 when all are. */
-static WEFT_ALWAYS_INLINE unsigned
-key_common(struct allowed_key a, struct allowed_key b)
-{
-	uint64_t hi = a.hi ^ b.hi, lo = a.lo ^ b.lo;
-	if (hi) {
-		return 63 - WEFT_TOP_BIT64(hi);
-	}
-	return lo ? 127 - WEFT_TOP_BIT64(lo) : 128;
-}
-
-/* The position of the window that a prefix of so many bits ends in. */
-static unsigned
-window_of(unsigned bits)
-{
-	if (bits == 128) {
-		return 64 + 60; /* the last window has 4 bits and takes all lengths from 124 */
-	}
-	return (bits & 64) + (bits & 63) / WINDOW_BITS * WINDOW_BITS;
-}
-
-/* The digit of the window at pos, zeros behind the end of the word. */
-static WEFT_ALWAYS_INLINE unsigned
-key_digit(struct allowed_key k, unsigned pos)
-{
-	uint64_t word = pos & 64 ? k.lo : k.hi;
-	return (unsigned)((word << (pos & 63)) >> (64 - WINDOW_BITS));
-}
-
-/* The number of the prefix among the ends of its window. */
-static unsigned
-end_number(struct allowed_key k, unsigned bits)
-{
-	unsigned pos = window_of(bits);
-	unsigned r = bits - pos;
-	return (1u << r) - 1 + (key_digit(k, pos) >> (WINDOW_BITS - r));
-}
-
-static WEFT_ALWAYS_INLINE unsigned
-rank(uint64_t map, unsigned bit)
-{
-	return WEFT_POPCOUNT64(map & ((UINT64_C(1) << bit) - 1));
 }
 
 static WEFT_ALWAYS_INLINE bool
 is_set(uint64_t map, unsigned bit)
 {
 	return (map >> bit) & 1;
-}
-
-static struct item
-item_of_entry(struct allowed_entry *e)
-{
-	return (struct item){(uintptr_t)e | 1};
-}
-
-static struct item
-item_of_node(struct node *n)
-{
-	return (struct item){(uintptr_t)n};
-}
-
-static WEFT_ALWAYS_INLINE bool
-item_is_entry(struct item i)
-{
-	return i.v & 1;
-}
-
-static WEFT_ALWAYS_INLINE struct allowed_entry *
-item_entry(struct item i)
-{
-	return (struct allowed_entry *)(i.v - 1);
-}
-
-static WEFT_ALWAYS_INLINE struct node *
-item_node(struct item i)
-{
-	return (struct node *)i.v;
 }
 
 enum weft_err
@@ -152,16 +56,36 @@ allowed_new(struct allowed **out)
 	if (!a) {
 		return WEFT_ENOMEM;
 	}
-	allowed_memory_init(&a->memory, ALLOWED_BYTES_MAX);
+	a->memory.bytes_max = ALLOWED_BYTES_MAX;
 	a->has_popcnt = WEFT_CPU_HAS_POPCNT();
 	*out = a;
 	return WEFT_OK;
 }
 
-static unsigned
-node_count(const struct node *n)
+/* At most DEPTH_MAX deep. */
+static void
+free_node(struct allowed_node *n)
 {
-	return n->ends_n + WEFT_POPCOUNT64(n->ways);
+	struct allowed_link **links = allowed_node_links(n);
+	for (unsigned i = 0; i < (unsigned)n->ends_n + n->leaves_n; i++) {
+		list_remove(&links[i]->list);
+		free(links[i]);
+	}
+	for (unsigned i = 0; i < n->children_n; i++) {
+		free_node(allowed_node_children(n)[i]);
+	}
+	free(n);
+}
+
+void
+allowed_free(struct allowed *a)
+{
+	for (unsigned i = 0; a && i < 2; i++) {
+		if (a->roots[i]) {
+			free_node(a->roots[i]);
+		}
+	}
+	free(a);
 }
 
 void
@@ -188,80 +112,14 @@ allowed_owner_init(struct allowed_owner *o)
 	list_init(&o->prefixes);
 }
 
-/* Items are allocated by twos, so how many there are tells the capacity. */
-static size_t
-node_size(unsigned count)
-{
-	return sizeof(struct node) + ((count + 1u) & ~1u) * sizeof(struct item);
-}
-
-/* Makes room for one more item in the node at *at, which may move. */
-static struct node *
-node_reserve_one(struct allowed *a, struct item *at)
-{
-	struct node *n = item_node(*at);
-	unsigned count = node_count(n);
-	size_t before = node_size(count), after = node_size(count + 1);
-	if (after == before) {
-		return n;
-	}
-	if (a->memory.bytes + (after - before) > a->memory.bytes_max) {
-		return NULL;
-	}
-	n = realloc(n, after);
-	if (n) {
-		*at = item_of_node(n);
-		a->memory.bytes += after - before;
-	}
-	return n;
-}
-
-static void
-items_open(struct item *items, unsigned count, unsigned at, struct item i)
-{
-	memmove(items + at + 1, items + at, (count - at) * sizeof(*items));
-	items[at] = i;
-}
-
-/* Adds an item for which there is room and whose place is empty. */
-static void
-node_put(struct node *n, struct item i)
-{
-	unsigned count = node_count(n);
-	struct allowed_key k =
-		item_is_entry(i) ? allowed_entry_key(item_entry(i)) : item_node(i)->key;
-	if (item_is_entry(i) && window_of(item_entry(i)->bits) == n->pos) {
-		unsigned end = end_number(k, item_entry(i)->bits);
-		weft_dassert(!is_set(n->ends, end));
-		items_open(n->items, count, rank(n->ends, end), i);
-		n->ends |= UINT64_C(1) << end;
-		n->ends_n++;
-	} else {
-		unsigned digit = key_digit(k, n->pos);
-		weft_dassert(!is_set(n->ways, digit));
-		items_open(n->items, count, n->ends_n + rank(n->ways, digit), i);
-		n->ways |= UINT64_C(1) << digit;
-	}
-}
-
-/* A node at the window of split that holds what *at held, in its place. Has room for a second
- * item, which the caller puts there: split was chosen so that they do not collide. */
-static struct node *
-fork_at(struct allowed *a, struct item *at, unsigned split)
-{
-	struct node *n = allowed_memory_take(&a->memory, node_size(2));
-	if (!n) {
-		return NULL;
-	}
-	n->key = item_is_entry(*at) ? allowed_entry_key(item_entry(*at)) : item_node(*at)->key;
-	n->ends = 0;
-	n->ways = 0;
-	n->ends_n = 0;
-	n->pos = (uint8_t)window_of(split);
-	node_put(n, *at);
-	*at = item_of_node(n);
-	return n;
-}
+/* Where a prefix is, or would go. */
+struct place {
+	struct allowed_node **path[DEPTH_MAX]; /* what points to each node, from the root on */
+	unsigned depth;                        /* nodes on the path */
+	struct allowed_owner **owner;          /* in the last node; NULL: the prefix is not there */
+	struct allowed_link *link; /* the prefix; or with owner NULL the leaf in its place */
+	bool is_above;             /* it does not belong into the last node, but above */
+};
 
 static unsigned
 min2(unsigned a, unsigned b)
@@ -269,55 +127,63 @@ min2(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Where a prefix is, or would go. */
-struct place {
-	struct item *at;      /* way or root that the search ended in */
-	struct item *node_at; /* way or root of the last node on the path; NULL: there is none */
-	struct allowed_entry *entry; /* the prefix itself; NULL when it is not there */
-	bool is_fork;                /* a new node is needed at *at */
-	unsigned split;              /* with is_fork: how many bits *at and the prefix share */
-};
-
-static struct place
-find(struct item *root, struct allowed_key key, unsigned bits)
+/* Looks into the last node; false: the search goes on with the child at *digit. */
+static bool
+find_in_node(struct place *p, struct allowed_key key, unsigned bits, unsigned *digit)
 {
-	struct place p = {.at = root};
-	while (p.at->v) {
-		if (item_is_entry(*p.at)) {
-			struct allowed_entry *e = item_entry(*p.at);
-			unsigned common = key_common(key, allowed_entry_key(e));
-			p.is_fork = e->bits != bits || common < bits;
-			p.entry = p.is_fork ? NULL : e;
-			p.split = min2(min2(common, bits), e->bits);
-			return p;
-		}
-		struct node *n = item_node(*p.at);
-		unsigned common = key_common(key, n->key);
-		p.split = min2(common, bits);
-		if (p.split < n->pos) {
-			p.is_fork = true;
-			return p;
-		}
-		p.node_at = p.at;
-		if (window_of(bits) == n->pos) {
-			unsigned end = end_number(key, bits);
-			if (is_set(n->ends, end)) {
-				p.entry = item_entry(n->items[rank(n->ends, end)]);
-			}
-			return p;
-		}
-		unsigned digit = key_digit(key, n->pos);
-		if (!is_set(n->ways, digit)) {
-			return p;
-		}
-		p.at = &n->items[n->ends_n + rank(n->ways, digit)];
+	struct allowed_node *n = *p->path[p->depth - 1];
+	struct allowed_link **links = allowed_node_links(n);
+	struct allowed_owner **owners = allowed_node_owners(n);
+	if (min2(allowed_key_common(key, n->key), bits) < n->pos) {
+		p->is_above = true;
+		return true;
 	}
-	return p;
+	if (allowed_window_of(bits) == n->pos) {
+		unsigned end = allowed_end_number(key, bits);
+		if (is_set(n->ends, end)) {
+			unsigned i = allowed_rank(n->ends, end);
+			p->link = links[i];
+			p->owner = &owners[i];
+		}
+		return true;
+	}
+	*digit = allowed_key_digit(key, n->pos);
+	if (is_set(n->leaves, *digit)) {
+		unsigned i = n->ends_n + allowed_rank(n->leaves, *digit);
+		p->link = links[i];
+		if (p->link->bits == bits && allowed_key_common(p->link->key, key) >= bits) {
+			p->owner = &owners[i];
+		}
+	}
+	return !is_set(n->children, *digit);
 }
 
-/* Key and root of a prefix; NULL when it is none. */
-static struct item *
-prefix_key(struct allowed *a, const struct ip_prefix *prefix, struct allowed_key *out)
+static void
+find(struct place *p, struct allowed_node **root, struct allowed_key key, unsigned bits)
+{
+	p->depth = 0;
+	p->owner = NULL;
+	p->link = NULL;
+	p->is_above = false;
+	struct allowed_node **at = root;
+	unsigned digit = 0;
+	if (!*root) {
+		return;
+	}
+	do {
+		weft_assert(p->depth < DEPTH_MAX);
+		p->path[p->depth++] = at;
+		if (find_in_node(p, key, bits, &digit)) {
+			return;
+		}
+		at = allowed_node_children(*at) + allowed_rank((*at)->children, digit);
+	} while (true);
+}
+
+/* Key, its length and root of a prefix; NULL when it is none. */
+static struct allowed_node **
+prefix_key(
+	struct allowed *a, const struct ip_prefix *prefix, struct allowed_key *key, unsigned *bits)
 {
 	struct ip_prefix p = *prefix;
 	enum ip_family f = p.addr.family;
@@ -325,82 +191,190 @@ prefix_key(struct allowed *a, const struct ip_prefix *prefix, struct allowed_key
 		return NULL;
 	}
 	ip_prefix_mask(&p);
-	*out = key_load(f, p.addr.b);
+	*key = key_load(f, p.addr.b);
+	*bits = p.bits + (f == IP_FAMILY_V4 ? ALLOWED_V4_FIRST : 0u);
 	return &a->roots[f == IP_FAMILY_V6];
+}
+
+/* A new node that parts the prefix from another item, and the digit of the other one there. */
+static void
+fork_init(struct allowed_open *o, struct allowed_link *l, struct allowed_key other, unsigned bits)
+{
+	unsigned common = min2(allowed_key_common(l->key, other), min2(l->bits, bits));
+	allowed_open_init(o, l->key, allowed_window_of(common), l->is_v6);
+	allowed_open_add(o, l);
+}
+
+/* Above the node at *at, which differs from the prefix before its position. */
+static bool
+insert_above(struct allowed *a, struct allowed_node **at, struct allowed_link *l)
+{
+	struct allowed_open o;
+	struct allowed_node *n = *at;
+	fork_init(&o, l, n->key, n->pos);
+	allowed_open_set_child(&o, allowed_key_digit(n->key, o.pos), n);
+	n = allowed_open_pack(&a->memory, &o);
+	if (n) {
+		*at = n;
+	}
+	return n != NULL;
+}
+
+/* Where a leaf stands already: both go into a new child. */
+static bool
+insert_beside(struct allowed *a, struct allowed_node **at, struct allowed_link *l,
+	struct allowed_link *leaf)
+{
+	struct allowed_open o;
+	fork_init(&o, l, leaf->key, leaf->bits);
+	allowed_open_add(&o, leaf);
+	struct allowed_node *child = allowed_open_pack(&a->memory, &o);
+	if (!child) {
+		return false;
+	}
+	allowed_open_unpack(&o, *at);
+	allowed_open_remove(&o, leaf);
+	if (o.n == 0) {
+		allowed_memory_give(&a->memory, *at, allowed_node_size(*at));
+		*at = child;
+		return true;
+	}
+	allowed_open_set_child(&o, allowed_key_digit(l->key, o.pos), child);
+	/* A child takes less than a leaf, so this needs no memory. */
+	weft_assert(allowed_open_repack(&a->memory, &o, at));
+	return true;
+}
+
+static bool
+insert_link(struct allowed *a, struct allowed_node **root, struct place *p, struct allowed_link *l)
+{
+	struct allowed_open o;
+	if (p->depth == 0) {
+		allowed_open_init(&o, l->key, 0, l->is_v6);
+		allowed_open_add(&o, l);
+		*root = allowed_open_pack(&a->memory, &o);
+		return *root != NULL;
+	}
+	struct allowed_node **at = p->path[p->depth - 1];
+	if (p->is_above) {
+		return insert_above(a, at, l);
+	}
+	if (p->link) {
+		return insert_beside(a, at, l, p->link);
+	}
+	allowed_open_unpack(&o, *at);
+	allowed_open_add(&o, l);
+	return allowed_open_repack(&a->memory, &o, at);
 }
 
 enum weft_err
 allowed_insert(struct allowed *a, const struct ip_prefix *prefix, struct allowed_owner *o)
 {
 	struct allowed_key key;
-	struct item *root = prefix_key(a, prefix, &key);
+	unsigned bits;
+	struct place p;
+	struct allowed_node **root = prefix_key(a, prefix, &key, &bits);
 	if (!root) {
 		return WEFT_EINVAL;
 	}
-	struct place p = find(root, key, prefix->bits);
-	if (p.entry) {
-		if (p.entry->owner != o) {
-			allowed_entry_set_owner(p.entry, o);
+	find(&p, root, key, bits);
+	if (p.owner) {
+		if (*p.owner != o) {
+			*p.owner = o;
+			p.link->owner = o;
+			list_remove(&p.link->list);
+			list_push_back(&o->prefixes, &p.link->list);
 		}
 		return WEFT_OK;
 	}
-	struct allowed_entry *e =
-		allowed_entry_new(&a->memory, prefix->addr.family, key, prefix->bits);
-	if (!e) {
+	struct allowed_link *l = allowed_memory_take(&a->memory, sizeof(*l));
+	if (!l) {
 		return WEFT_ENOMEM;
 	}
-	if (!p.at->v) {
-		*p.at = item_of_entry(e);
-	} else {
-		struct node *n = p.is_fork ? fork_at(a, p.at, p.split) : node_reserve_one(a, p.at);
-		if (!n) {
-			allowed_entry_free(&a->memory, e);
-			return WEFT_ENOMEM;
-		}
-		node_put(n, item_of_entry(e));
+	*l = (struct allowed_link){.owner = o,
+		.key = key,
+		.bits = (uint8_t)bits,
+		.is_v6 = prefix->addr.family == IP_FAMILY_V6};
+	if (!insert_link(a, root, &p, l)) {
+		allowed_memory_give(&a->memory, l, sizeof(*l));
+		return WEFT_ENOMEM;
 	}
-	allowed_entry_set_owner(e, o);
+	list_push_back(&o->prefixes, &l->list);
 	a->count++;
 	return WEFT_OK;
 }
 
-/* Takes e, which is there, out of the node at *at. */
+/* The only item of an open node, if it is a prefix or if it is a child. */
 static void
-node_take(struct allowed *a, struct item *at, const struct allowed_entry *e)
+only_item(const struct allowed_open *o, struct allowed_link **link, struct allowed_node **child)
 {
-	struct node *n = item_node(*at);
-	struct allowed_key key = allowed_entry_key(e);
-	unsigned place, count = node_count(n) - 1;
-	if (window_of(e->bits) == n->pos) {
-		unsigned end = end_number(key, e->bits);
-		place = rank(n->ends, end);
-		n->ends &= ~(UINT64_C(1) << end);
-		n->ends_n--;
-	} else {
-		unsigned digit = key_digit(key, n->pos);
-		place = n->ends_n + rank(n->ways, digit);
-		n->ways &= ~(UINT64_C(1) << digit);
-	}
-	memmove(n->items + place, n->items + place + 1, (count - place) * sizeof(*n->items));
-	if (count == 1) {
-		*at = n->items[0];
-		allowed_memory_give(&a->memory, n, node_size(2));
-	} else if (node_size(count) < node_size(count + 1)) {
-		a->memory.bytes -= node_size(count + 1) - node_size(count);
-		n = realloc(n, node_size(count));
-		*at = n ? item_of_node(n) : *at;
+	*link = NULL;
+	*child = NULL;
+	for (unsigned i = 0; i < ALLOWED_DIGITS; i++) {
+		*link = i < ALLOWED_ENDS && o->ends[i] ? o->ends[i] : *link;
+		*link = o->leaves[i] ? o->leaves[i] : *link;
+		*child = o->children[i] ? o->children[i] : *child;
 	}
 }
 
-static void
-remove_found(struct allowed *a, const struct place *p)
+/* In the parent, puts the link, or nothing, in place of the node. False: no memory. */
+static bool
+replace_in_parent(struct allowed *a, const struct place *p, struct allowed_link *link)
 {
-	if (p->node_at) {
-		node_take(a, p->node_at, p->entry);
-	} else {
-		p->at->v = 0;
+	struct allowed_open o;
+	struct allowed_node *n = *p->path[p->depth - 1];
+	struct allowed_node **at = p->path[p->depth - 2];
+	allowed_open_unpack(&o, *at);
+	allowed_open_set_child(&o, allowed_key_digit(n->key, o.pos), NULL);
+	if (link) {
+		allowed_open_add(&o, link);
 	}
-	allowed_entry_free(&a->memory, p->entry);
+	return allowed_open_repack(&a->memory, &o, at);
+}
+
+/* Dissolves the last node of the path when it parts nothing any more. Returns whether its
+ * parent has changed and must be looked at, too. */
+static bool
+dissolve(struct allowed *a, const struct place *p)
+{
+	struct allowed_node **at = p->path[p->depth - 1], *n = *at, *child;
+	struct allowed_open o;
+	struct allowed_link *link;
+	size_t size = allowed_node_size(n);
+	allowed_open_unpack(&o, n);
+	if (o.n > 1) {
+		return false;
+	}
+	only_item(&o, &link, &child);
+	if (child) {
+		*at = child;
+	} else if (p->depth > 1) {
+		if (!replace_in_parent(a, p, link)) {
+			return false;
+		}
+	} else if (link) {
+		return false; /* the root may hold one prefix */
+	} else {
+		*at = NULL;
+	}
+	allowed_memory_give(&a->memory, n, size);
+	return !child && p->depth > 1;
+}
+
+static void
+remove_found(struct allowed *a, struct place *p)
+{
+	struct allowed_open o;
+	struct allowed_link *l = p->link;
+	struct allowed_node **at = p->path[p->depth - 1];
+	allowed_open_unpack(&o, *at);
+	allowed_open_remove(&o, l);
+	weft_assert(allowed_open_repack(&a->memory, &o, at)); /* shrinks */
+	while (dissolve(a, p)) {
+		p->depth--;
+	}
+	list_remove(&l->list);
+	allowed_memory_give(&a->memory, l, sizeof(*l));
 	a->count--;
 }
 
@@ -408,12 +382,14 @@ bool
 allowed_remove(struct allowed *a, const struct ip_prefix *prefix, struct allowed_owner *o)
 {
 	struct allowed_key key;
-	struct item *root = prefix_key(a, prefix, &key);
+	unsigned bits;
+	struct place p;
+	struct allowed_node **root = prefix_key(a, prefix, &key, &bits);
 	if (!root) {
 		return false;
 	}
-	struct place p = find(root, key, prefix->bits);
-	if (!p.entry || p.entry->owner != o) {
+	find(&p, root, key, bits);
+	if (!p.owner || *p.owner != o) {
 		return false;
 	}
 	remove_found(a, &p);
@@ -425,75 +401,48 @@ allowed_remove_all(struct allowed *a, struct allowed_owner *o)
 {
 	LIST_FOR_EACH_SAFE(it, next, &o->prefixes)
 	{
-		struct allowed_entry *e = allowed_entry_at(it);
-		struct item *root = &a->roots[e->family == IP_FAMILY_V6];
-		struct place p = find(root, allowed_entry_key(e), e->bits);
-		weft_assert(p.entry == e);
+		struct allowed_link *l = WEFT_CONTAINER_OF(it, struct allowed_link, list);
+		struct place p;
+		find(&p, &a->roots[l->is_v6], l->key, l->bits);
+		weft_assert(p.owner && p.link == l);
 		remove_found(a, &p);
 	}
 }
 
-static void
-item_free(struct allowed *a, struct item i)
-{
-	if (item_is_entry(i)) {
-		allowed_entry_free(&a->memory, item_entry(i));
-	} else if (i.v) {
-		struct node *n = item_node(i);
-		for (unsigned k = 0, count = node_count(n); k < count; k++) {
-			item_free(a, n->items[k]); /* at most 22 deep: one a window */
-		}
-		free(n);
-	}
-}
-
-void
-allowed_free(struct allowed *a)
-{
-	if (a) {
-		item_free(a, a->roots[0]);
-		item_free(a, a->roots[1]);
-		free(a);
-	}
-}
-
 static WEFT_ALWAYS_INLINE struct allowed_owner *
-lookup(struct item i, struct allowed_key key)
+lookup(const struct allowed_node *n, struct allowed_key key)
 {
-	const struct node *best = NULL; /* the deepest node with an end that covers key */
+	const struct allowed_node *best = NULL; /* the deepest node with an end that covers key */
 	uint64_t best_ends = 0;
 
-	while (i.v) {
-		if (item_is_entry(i)) {
-			const struct allowed_entry *e = item_entry(i);
-			if (key_common(key, allowed_entry_key(e)) >= e->bits) {
-				return e->owner;
-			}
-			break;
-		}
-		const struct node *n = item_node(i);
-		if (key_common(key, n->key) < n->pos) {
-			break;
-		}
-		unsigned digit = key_digit(key, n->pos);
+	while (n && allowed_key_common(key, n->key) >= n->pos) {
+		unsigned digit = allowed_key_digit(key, n->pos);
 		uint64_t ends = n->ends & covering[digit];
 		if (ends) {
 			best = n;
 			best_ends = ends;
 		}
-		if (!is_set(n->ways, digit)) {
-			break;
+		if (is_set(n->children, digit)) {
+			n = allowed_node_children(n)[allowed_rank(n->children, digit)];
+			continue;
 		}
-		i = n->items[n->ends_n + rank(n->ways, digit)];
+		if (is_set(n->leaves, digit)) {
+			unsigned i = allowed_rank(n->leaves, digit);
+			if (allowed_leaf_covers(n, i, key)) {
+				return allowed_node_owners(n)[n->ends_n + i];
+			}
+		}
+		break;
 	}
 	if (!best) {
 		return NULL;
 	}
-	return item_entry(best->items[rank(best->ends, WEFT_TOP_BIT64(best_ends))])->owner;
+	unsigned end = WEFT_TOP_BIT64(best_ends);
+	return allowed_node_owners(best)[allowed_rank(best->ends, end)];
 }
 
 static struct allowed_owner *
-lookup_plain(struct item root, struct allowed_key key)
+lookup_plain(const struct allowed_node *root, struct allowed_key key)
 {
 	return lookup(root, key);
 }
@@ -501,7 +450,7 @@ lookup_plain(struct item root, struct allowed_key key)
 /* The same, with the instruction where the compiler otherwise sums by arithmetic: measured a
  * quarter to a third faster. */
 static WEFT_TARGET_POPCNT struct allowed_owner *
-lookup_popcnt(struct item root, struct allowed_key key)
+lookup_popcnt(const struct allowed_node *root, struct allowed_key key)
 {
 	return lookup(root, key);
 }
@@ -509,7 +458,7 @@ lookup_popcnt(struct item root, struct allowed_key key)
 struct allowed_owner *
 allowed_lookup(const struct allowed *a, enum ip_family family, const uint8_t *addr)
 {
-	struct item root = a->roots[family == IP_FAMILY_V6];
+	const struct allowed_node *root = a->roots[family == IP_FAMILY_V6];
 	struct allowed_key key = key_load(family, addr);
 	return a->has_popcnt ? lookup_popcnt(root, key) : lookup_plain(root, key);
 }
@@ -522,14 +471,15 @@ allowed_next(const struct allowed_owner *o, void **cursor, struct ip_prefix *out
 		return false;
 	}
 	*cursor = at->next;
-	const struct allowed_entry *e = allowed_entry_at(at->next);
-	struct allowed_key key = allowed_entry_key(e);
-	*out = (struct ip_prefix){.addr.family = (enum ip_family)e->family, .bits = e->bits};
-	if (e->family == IP_FAMILY_V4) {
-		store_be32(out->addr.b, e->v4);
+	const struct allowed_link *l = WEFT_CONTAINER_OF(at->next, struct allowed_link, list);
+	*out = (struct ip_prefix){
+		.addr.family = l->is_v6 ? IP_FAMILY_V6 : IP_FAMILY_V4, .bits = l->bits};
+	if (l->is_v6) {
+		store_be64(out->addr.b, l->key.hi);
+		store_be64(out->addr.b + 8, l->key.lo);
 	} else {
-		store_be64(out->addr.b, key.hi);
-		store_be64(out->addr.b + 8, key.lo);
+		out->bits = (uint8_t)(l->bits - ALLOWED_V4_FIRST);
+		store_be32(out->addr.b, (uint32_t)(l->key.hi >> (32 - ALLOWED_V4_FIRST)));
 	}
 	return true;
 }

@@ -330,7 +330,12 @@ table_equals_a_naive_model(void **state)
 					p = m.at[i].p;
 					o = rng_is_hit(&rng, 0.9) ? m.at[i].owner : o;
 				}
+				/* Now and then without memory to tidy up with. */
+				if (rng_is_hit(&rng, 0.3)) {
+					allowed_set_bytes_max(m.table, allowed_bytes(m.table));
+				}
 				model_remove(&m, &p, o);
+				allowed_set_bytes_max(m.table, ALLOWED_BYTES_MAX);
 			} else {
 				model_insert(&m, &p, o);
 			}
