@@ -169,9 +169,11 @@ put_head(const struct report *r, FILE *out)
 	fputs("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n",
 		out);
-	put(out, "<title>", r->title, "</title>\n");
+	/* The document's own name is that of its bench, or of the command when it has several. */
+	bool has_name = strcmp(r->title, "weft bench") != 0;
+	put(out, "<title>weft bench ", has_name ? r->title : "", "</title>\n");
 	fprintf(out, "<style>\n%s</style></head>\n<body><main>\n", style);
-	put(out, "<h1>", r->title, "</h1>\n");
+	put(out, "<h1>weft bench ", has_name ? r->title : "", "</h1>\n");
 	if (r->command) {
 		put(out, "<p><code>", r->command, "</code></p>\n");
 	}

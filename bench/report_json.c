@@ -102,14 +102,14 @@ take_text(char **to, const json_t *object, const char *key)
 }
 
 /* bench/net says in one sentence what a row is: "TCP, 1 stream, A to B" is point "1 stream, A
- * to B" of the diagram "TCP". A sentence without comma is a diagram of its own. */
+ * to B" of the diagram "TCP". A sentence without comma is a diagram of its own, without x. */
 static const char *
 split_sentence(const char *what, char *head, size_t cap)
 {
 	const char *comma = strstr(what, ", ");
 	size_t n = comma ? (size_t)(comma - what) : strlen(what);
 	snprintf(head, cap, "%.*s", (int)n, what);
-	return comma ? comma + 2 : what;
+	return comma ? comma + 2 : NULL;
 }
 
 /* Rows that bench/net derives: how many times the value of a base. */

@@ -222,7 +222,8 @@ draw_bars(const struct drawing *d)
 				fprintf(d->out,
 					"<text class=\"value\" x=\"%.1f\" y=\"%.1f\" "
 					"text-anchor=\"middle\">%s</text>\n",
-					left + width / 2, top - 5, number);
+					left + width / 2,
+					fmin(top, y_of(d, fmin(row->max, d->y.max))) - 5, number);
 			}
 		}
 	}

@@ -171,7 +171,6 @@ bench_trie(struct bench *b)
 			run_one(b, w);
 		}
 	}
-	bench_note(b, "memory at 10 prefixes is that of the first 4 KiB block");
 	free(w->owners);
 	free(w);
 }
