@@ -47,7 +47,7 @@ static const struct bench_case cases[] = {
 };
 
 static const char help[] =
-	"usage: weft bench [NAME...] [options]\n"
+	"Usage: weft bench [NAME...] [options]\n"
 	"       weft bench net [options]          tunnels side by side (see weft bench net "
 	"--help)\n"
 	"       weft bench report IN.json OUT.html\n"
@@ -355,7 +355,7 @@ draw(int argc, char **argv)
 {
 	char why[256];
 	if (argc != 4) {
-		fputs("usage: weft bench report IN.json OUT.html\n", stderr);
+		fputs("Usage: weft bench report IN.json OUT.html\n", stderr);
 		return 2;
 	}
 	struct report r;
