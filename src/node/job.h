@@ -26,7 +26,7 @@
 #define JOB_SEG_EXTRA_BYTES (40 + 60 + 15 + GSO_HEADROOM + GSO_TAILROOM)
 #define JOB_SPANS_MAX 64
 /* UDP_GRO gives at most 64 datagrams a buffer. */
-#define JOB_RX_MAX 8
+#define JOB_RX_MAX 16
 #define JOB_PKTS_MAX 256
 #define JOB_RUNS_MAX 64
 /* What a job looks at, taken or dropped, so that a flood of what is dropped keeps its worker
