@@ -7,6 +7,7 @@ import re
 import statistics
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Iterable
 
 from . import procfs
@@ -96,12 +97,15 @@ def parse_tcp(answer: dict) -> Tcp:
 
 
 def udp(ns: Namespace, address: str, mbit: float, seconds: float, *, payload: int = 1200, reverse: bool = False,
-        port: int = 5201, window: str = "1M") -> Udp:
+        port: int = 5201) -> Udp:
     """Sends datagrams at a rate; mbit 0 = as fast as iperf3 can."""
+    # A receiver that loses the processor for some milliseconds must not lose datagrams by that: its
+    # buffer is as large as the kernel lets everybody have, up to 4 MiB.
+    window = min(4 << 20, int(Path("/proc/sys/net/core/rmem_max").read_text()))
     # With a pacing timer of 100 us iperf3 sends shorter bursts than with its 1 ms. Even so it makes
     # one call a datagram, which is what limits it on a fast path.
     argv = ["-u", "-c", address, "-p", str(port), "-b", f"{mbit * 1e6:.0f}", "-l", str(payload), "-t", f"{seconds:g}",
-            "-w", window, "--pacing-timer", "100"] + (["-R"] if reverse else [])
+            "-w", str(window), "--pacing-timer", "100"] + (["-R"] if reverse else [])
     end = _udp_answer(ns, argv, seconds + 20)["end"]
     if "sum_received" in end and "sum_sent" in end:
         received, sent = end["sum_received"], end["sum_sent"]

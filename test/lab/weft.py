@@ -82,8 +82,12 @@ class Run:
         return self.ns.run("test", "-S", f"/run/wireguard/{self.name}.sock", check=False).returncode == 0
 
     @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
     def pids(self) -> list[int]:
-        return [self.process.pid]
+        return [self.pid]
 
     def setconf(self, conf: Conf) -> None:
         path = self.ns.lab.dir / f"{self.ns.name}-{self.name}.wg"
