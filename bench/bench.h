@@ -40,8 +40,8 @@ double bench_seconds(const struct bench *b);
 /* Into how many windows it is cut. */
 unsigned bench_rounds(const struct bench *b);
 /* Runs step in windows of equal work after a warm-up, and adds their times: nanoseconds per
- * item, items being how many of them one step handles. */
-void bench_time(
+ * item, items being how many of them one step handles. Returns the median, 0 on failure. */
+double bench_time(
 	struct bench *b, const struct bench_label *l, bench_step *step, void *ctx, unsigned items);
 /* The same for a step that uses up what it works on: prepare runs before each, unmeasured. A
  * step takes some microseconds at least, since the clock is read around each. */
@@ -51,8 +51,8 @@ struct bench_steps {
 };
 void bench_time_steps(struct bench *b, const struct bench_label *l, const struct bench_steps *steps,
 	void *ctx, unsigned items);
-/* Adds values measured otherwise, n >= 1 of them: the median counts. */
-void bench_add(struct bench *b, const struct bench_label *l, const double *values, size_t n);
+/* Adds values measured otherwise, n >= 1 of them: the median counts, and is returned. */
+double bench_add(struct bench *b, const struct bench_label *l, const double *values, size_t n);
 /* A remark that is printed with the results: what could not be measured, and why. */
 WEFT_PRINTF(2, 3) void bench_note(struct bench *b, const char *fmt, ...);
 /* Marks the run as failed: a result would be wrong. Printed at once. */

@@ -101,7 +101,7 @@ time_step_ns(bench_step *step, void *ctx, uint64_t n)
 	return (double)mono_diff_ns(os_clock_mono(), t0);
 }
 
-void
+double
 bench_time(
 	struct bench *b, const struct bench_label *l, bench_step *step, void *ctx, unsigned items)
 {
@@ -109,7 +109,7 @@ bench_time(
 	double *values = calloc(bench_rounds(b), sizeof(*values));
 	if (!values) {
 		bench_fail(b, "out of memory");
-		return;
+		return 0;
 	}
 	show_progress(b, l);
 	/* Warm-up and calibration in one: doubles until a tenth of a window is filled. */
@@ -124,8 +124,9 @@ bench_time(
 	for (unsigned i = 0; i < bench_rounds(b); i++) {
 		values[i] = time_step_ns(step, ctx, n) / ((double)n * items);
 	}
-	bench_add(b, l, values, bench_rounds(b));
+	double median = bench_add(b, l, values, bench_rounds(b));
 	free(values);
+	return median;
 }
 
 void
@@ -156,11 +157,11 @@ bench_time_steps(struct bench *b, const struct bench_label *l, const struct benc
 	free(values);
 }
 
-void
+double
 bench_add(struct bench *b, const struct bench_label *l, const double *values, size_t n)
 {
 	show_progress(b, l);
-	report_add(&b->report, b->at->name, l, values, n);
+	return report_add(&b->report, b->at->name, l, values, n)->median;
 }
 
 void

@@ -146,7 +146,12 @@ run_serial(struct bench *b, struct load *l)
 		if (!s.path) {
 			return;
 		}
-		bench_time(b, &label, send_in_turn, &s, 1);
+		double latency_ns = bench_time(b, &label, send_in_turn, &s, 1);
+		double rate = sizes[i] / MIB * 1e9 / (latency_ns > 0 ? latency_ns : 1);
+		label.plot = "serial: one packet in flight, throughput";
+		label.unit = "MiB/s";
+		label.more_is_better = true;
+		bench_add(b, &label, &rate, 1);
 		bench_use(b, s.sum);
 		if (s.wrong > 0) {
 			bench_fail(b, "%lu packets did not arrive whole", (unsigned long)s.wrong);
