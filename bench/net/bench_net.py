@@ -26,6 +26,7 @@ from measure import METRICS, TESTS, run_round  # noqa: E402
 from table import Progress, number, table  # noqa: E402
 
 SCHEMA = "weft-bench-1"
+BUSY_PERCENT = 5
 BASES = ("veth", "wireguard-go")  # what ratios are taken to
 
 OVERVIEW = ["tcp1_up_mbit", "tcp1_down_mbit", "tcp8_up_mbit", "tcp8_down_mbit", "udp_mbit", "ping_idle_p50_ms", "ping_idle_p99_ms",
@@ -57,6 +58,9 @@ class Results:
             return float("nan")
         below = self.median(base, metric)
         return self.median(label, metric) / below if below else float("nan")
+
+    def others(self) -> list[float]:
+        return [r["others_percent"] for rounds in self.rounds.values() for r in rounds if "others_percent" in r]
 
     def has(self, metric: str) -> bool:
         return any(metric in r for rounds in self.rounds.values() for r in rounds)
@@ -169,12 +173,18 @@ def bench(a: argparse.Namespace) -> int:
                 print(f"FAILED round {n + 1} {spec.label} {what}", flush=True)
                 results.failures.append(f"round {n + 1} {spec.label} {what.partition(chr(10))[0]}")
             results.rounds[spec.label].append(metrics)
-            shown = "  ".join(f"{short(m)} {number(metrics[m])}" for m in OVERVIEW if m in metrics)
+            shown = "  ".join(f"{short(m)} {number(metrics[m])}" for m in [*OVERVIEW, "others_percent"] if m in metrics)
             print(f"round {n + 1}/{rounds}  {spec.label}: {shown}  ({time.monotonic() - t0:.0f} s)", flush=True)
     print("\n" + results.text())
+    busy = median(results.others())
+    notes = []
+    if busy > BUSY_PERCENT:
+        text = f"Other programs used {busy:.0f} % of the processors (median before each round): trust ratios, not absolutes."
+        notes.append({"bench": "net", "text": text})
+        print(f"\nNOTE {text}")
     options = {"rounds": rounds, "seconds": seconds, "tests": tests, "no_offload": a.no_offload, "backend": a.backend or "auto",
                "workers": a.workers or "auto", "congestion_control": "cubic", "udp_payload": 1200}
-    write(a, document("net", options, results.json(), failures=results.failures))
+    write(a, document("net", options, results.json(), failures=results.failures, notes=notes))
     return 1 if results.failures or not specs else 0
 
 

@@ -6,6 +6,8 @@ machine, iperf3 and kernel included), ping_*_ms, peak_rss_mib."""
 from __future__ import annotations
 
 import math
+import os
+import threading
 from typing import Callable
 
 from lab import Lab, offload, pair, procfs, wait_for
@@ -19,6 +21,7 @@ UDP_LOSS_MAX = 0.01
 UDP_PROBE_S = 1.0
 UDP_STEPS = 6
 PING_COUNT = 300
+OTHERS_S = 0.5
 PING_INTERVAL = 0.01
 
 # key: (unit, what, True when more is better)
@@ -45,6 +48,7 @@ METRICS: dict[str, tuple[str, str, bool]] = {
     "ping_loaded_p99_ms": ("ms", "ping under one TCP stream, p99", False),
     "idle_rss_mib": ("MiB", "resident memory before load, with a session, larger daemon", False),
     "peak_rss_mib": ("MiB", "peak resident memory, larger daemon", False),
+    "others_percent": ("%", "processors in use by other programs before the round", False),
 }
 TESTS = ("ping", "tcp1", "tcp8", "udp", "loaded")
 
@@ -133,9 +137,18 @@ class Round:
         self.metrics |= {"ping_loaded_p50_ms": p.p50, "ping_loaded_p99_ms": p.p99}
 
 
+def others_percent() -> float:
+    """How busy the machine is while this program waits: figures of a busy machine compare badly."""
+    meter = Meter()
+    threading.Event().wait(OTHERS_S)
+    meter.stop()
+    return 100 * meter.machine / meter.wall / (os.cpu_count() or 1)
+
+
 def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, say: Say) -> tuple[dict[str, float], list[str]]:
     """Fresh namespaces, one contender, the tests in order. Returns its metrics and what failed."""
     failed: list[str] = []
+    others = others_percent()
     with Lab() as lab:
         say("up")
         p = pair(lab)
@@ -148,6 +161,7 @@ def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, sa
             return {}, [f"does not come up: {e}\n{lab.logs(800)}"]
         IperfServer(p.b)
         r = Round(contender, seconds, say)
+        r.metrics["others_percent"] = others
         idle = max(map(procfs.rss_kib, r.pids), default=0) / 1024
         for test in TESTS:
             if test in tests:
