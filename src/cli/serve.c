@@ -25,6 +25,10 @@
 /* Names that did not resolve at the start are asked again after 5 s, then ever later, up to a
  * minute. */
 #define RESOLVE_FIRST_NS (5 * WEFT_NS_PER_S)
+/* Looked at once in so long; between these two, in CPU time, it has done a little. */
+#define TRIM_NS (30 * WEFT_NS_PER_S)
+#define TRIM_IDLE_CPU_NS (1 * WEFT_NS_PER_MS)
+#define TRIM_BUSY_CPU_NS (100 * WEFT_NS_PER_MS)
 #define RESOLVE_MAX_NS (60 * WEFT_NS_PER_S)
 
 /* The last error line is kept, so that the process that started us can show it. */
@@ -49,6 +53,8 @@ struct server {
 	bool *is_resolved; /* one a peer of the file */
 	struct mono resolve_at;
 	int64_t resolve_wait_ns;
+	struct mono trim_at;
+	int64_t trim_cpu_ns; /* used by this process when it was last looked at */
 };
 
 static void
@@ -226,6 +232,34 @@ resolve(struct server *s)
 }
 
 static void
+trim(struct server *s)
+{
+	struct os_process_stats now;
+	os_memory_trim();
+	s->trim_at = mono_add_ns(os_clock_mono(), TRIM_NS);
+	if (os_process_stats(0, &now) == WEFT_OK) {
+		s->trim_cpu_ns = now.user_ns + now.system_ns;
+	}
+}
+
+/* The first packets and handshakes touch 3 MB of libraries; a device that is quiet again need not
+ * keep them. One that works is left alone, and so is one that did nothing. */
+static void
+trim_when_idle(struct server *s)
+{
+	struct os_process_stats now;
+	s->trim_at = mono_add_ns(os_clock_mono(), TRIM_NS);
+	if (os_process_stats(0, &now) != WEFT_OK) {
+		return;
+	}
+	int64_t used = now.user_ns + now.system_ns - s->trim_cpu_ns;
+	s->trim_cpu_ns += used;
+	if (used > TRIM_IDLE_CPU_NS && used < TRIM_BUSY_CPU_NS) {
+		trim(s);
+	}
+}
+
+static void
 stop(struct server *s)
 {
 	if (s->uapi) {
@@ -272,12 +306,15 @@ run(const struct serve_options *o, struct os_daemon *report)
 	}
 	sink.is_starting = false;
 	if (!e) {
-		os_memory_trim();
+		trim(&s);
 		if (s.is_resolved) {
 			s.resolve_at = mono_add_ns(os_clock_mono(), s.resolve_wait_ns);
 		}
 		while (!os_loop_is_stopped(s.loop)) {
-			os_loop_wait(s.loop, s.resolve_at);
+			os_loop_wait(s.loop, mono_min(s.resolve_at, s.trim_at));
+			if (!mono_is_before(os_clock_mono(), s.trim_at)) {
+				trim_when_idle(&s);
+			}
 			if (s.resolve_at.ns != INT64_MAX &&
 				!mono_is_before(os_clock_mono(), s.resolve_at)) {
 				resolve(&s);
