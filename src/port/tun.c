@@ -16,9 +16,9 @@
 
 #define BAD_FRAMES_MAX 16u /* malformed ones skipped in one receive */
 #define IOV_MAX_HERE 1024  /* UIO_MAXIOV */
-/* What a packet takes beside its payload when it is split off: headers twice their usual
- * length, padding and the room around it. */
-#define SPLIT_EXTRA_BYTES 256u
+/* What a packet takes beside its headers and payload when it is split off: padding and the room
+ * around it. */
+#define SPLIT_EXTRA_BYTES 64u
 
 /* The packets of a joined frame, made anew. */
 struct split {
@@ -157,7 +157,7 @@ split_fini(struct split *s)
 static bool
 split_init(struct split *s, const struct gro_frame *f, const struct gro_piece *pieces)
 {
-	size_t cap = f->len + (size_t)f->packets * SPLIT_EXTRA_BYTES;
+	size_t cap = f->len + (size_t)f->packets * (f->hdr_len + SPLIT_EXTRA_BYTES);
 	*s = (struct split){.linear = malloc(f->len),
 		.buf = malloc(cap),
 		.segs = calloc(f->packets, sizeof(*s->segs))};
