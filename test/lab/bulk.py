@@ -57,3 +57,24 @@ def transfer(sender: Namespace, receiver: Namespace, address: str, size: int, se
         raise AssertionError(f"{sender.name} to {address}: {failed[0]} after {got} of {size} bytes")
     assert got == size, f"{got} of {size} bytes arrived"
     assert digest.digest() == hashlib.sha256(data).digest(), f"content differs (seed {seed}, {size} bytes)"
+
+
+def datagrams(sender: Namespace, receiver: Namespace, address: str, count: int = 2000, window: int = 40) -> list[int]:
+    """Sends numbered datagrams of many sizes, never more than window ahead of the receiver, and returns the numbers as
+    they arrived. A window is far below what any queue on the way holds, so what is lost is lost by the tunnel."""
+    got: list[int] = []
+    with receiver.udp_socket(address, timeout=5) as inbound, sender.udp_socket("::" if ":" in address else "0.0.0.0") as out:
+        target = inbound.getsockname()[:2]
+        for n in range(count):
+            out.sendto(n.to_bytes(4, "big") + bytes(n * 37 % 1300), target)
+            while n + 1 - len(got) >= window or (n + 1 == count and len(got) < count):
+                try:
+                    got.append(int.from_bytes(inbound.recv(2000)[:4], "big"))
+                except TimeoutError:
+                    return got
+        inbound.settimeout(0.05)
+        try:
+            while True:
+                got.append(int.from_bytes(inbound.recv(2000)[:4], "big"))
+        except TimeoutError:
+            return got

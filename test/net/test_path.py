@@ -5,7 +5,7 @@
 import pytest
 
 from lab import burst, loss, offload, pair, routed, traffic, wait_ping
-from lab.bulk import transfer
+from lab.bulk import datagrams, transfer
 from lab.device import A4, A6, B4, B6, DEVICE, WEFT, ends, make
 from lab.packet import Injector, Ip, Sniffer, destination, plain, udp
 from lab.traffic import IperfServer
@@ -71,6 +71,19 @@ def test_tiny_segments_are_never_too_many_for_a_batch(lab):
     IperfServer(wire.b)
     wire.a.run("iperf3", "-c", B4, "-M", "150", "-n", "32M", timeout=60)
     assert e.a.status()["drops"]["tx_too_big"] == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "4"])
+@pytest.mark.parametrize("offload_key", ["on", "off"])
+def test_every_datagram_arrives_once_and_in_order(lab, workers, offload_key):
+    wire = pair(lab)
+    e = ends("", wire.b4)
+    e.options = ["--workers", workers]
+    e.a_conf.extra.append(f"Offload = {offload_key}")
+    e.up(wire.a, WEFT, wire.b, WEFT)
+    wait_ping(wire.a, B4)
+    for sender, receiver, address in ((wire.a, wire.b, B4), (wire.b, wire.a, A6)):
+        assert datagrams(sender, receiver, address) == list(range(2000))
 
 
 @pytest.mark.parametrize("fault", ["loss 3 %", "burst 10 of 500"])
