@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "base/rng.h"
 #include "wg/allowed.h"
 
-#define QUERIES 512 /* addresses made at a time, outside the measured part: 8 KB */
+#define CHAIN_LEN (4u << 20 >> 6) /* cache lines of 4 MiB */
+#define QUERIES 512               /* addresses made at a time, outside the measured part: 8 KB */
 
 static const unsigned counts[] = {10, 1000, 100000};
 
@@ -152,6 +154,57 @@ run_one(struct bench *b, struct trie_work *w)
 	allowed_free(w->table);
 }
 
+/* One cache line of a chain that leads through all of them in random order. */
+struct chain {
+	WEFT_ALIGNED(64) uint32_t next;
+};
+
+struct yardstick {
+	struct chain *chain;
+	uint32_t at;
+};
+
+static void
+follow(void *ctx, uint64_t n)
+{
+	struct yardstick *y = ctx;
+	for (uint64_t i = 0; i < n; i++) {
+		y->at = y->chain[y->at].next;
+	}
+}
+
+/* What the memory of this machine costs just now, neighbours included: a lookup among 100,000
+ * prefixes, which take about so much, needs two such reads or three. */
+static void
+run_yardstick(struct bench *b)
+{
+	struct chain *c = aligned_alloc(64, CHAIN_LEN * sizeof(*c));
+	struct rng rng;
+	if (!c) {
+		bench_fail(b, "out of memory");
+		return;
+	}
+	/* Sattolo's shuffle: one cycle through all. */
+	rng_init(&rng, 1);
+	for (uint32_t i = 0; i < CHAIN_LEN; i++) {
+		c[i].next = i;
+	}
+	for (uint32_t i = CHAIN_LEN - 1; i > 0; i--) {
+		uint32_t k = (uint32_t)rng_below(&rng, i), next = c[i].next;
+		c[i].next = c[k].next;
+		c[k].next = next;
+	}
+	struct bench_label l = {.plot = "lookup, one after the other",
+		.series = "for scale: one read in 4 MiB",
+		.x_name = "prefixes",
+		.x = counts[WEFT_ARRAY_LEN(counts) - 1],
+		.unit = "ns"};
+	struct yardstick y = {.chain = c};
+	bench_time(b, &l, follow, &y, 1);
+	bench_use(b, y.at);
+	free(c);
+}
+
 void
 bench_trie(struct bench *b)
 {
@@ -171,6 +224,7 @@ bench_trie(struct bench *b)
 			run_one(b, w);
 		}
 	}
+	run_yardstick(b);
 	free(w->owners);
 	free(w);
 }
