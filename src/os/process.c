@@ -58,12 +58,19 @@ os_daemon_fork(struct os_daemon *d)
 {
 	int ends[2];
 	*d = (struct os_daemon){.report_fd = -1};
-	if (pipe2(ends, O_CLOEXEC)) {
+	d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (d->null_fd < 0) {
 		return os_error(errno);
+	}
+	if (pipe2(ends, O_CLOEXEC)) {
+		enum weft_err err = os_error(errno);
+		os_fd_close(&d->null_fd);
+		return err;
 	}
 	pid_t pid = fork();
 	if (pid < 0) {
 		enum weft_err err = os_error(errno);
+		os_fd_close(&d->null_fd);
 		os_fd_close(&ends[0]);
 		os_fd_close(&ends[1]);
 		return err;
@@ -75,6 +82,7 @@ os_daemon_fork(struct os_daemon *d)
 		d->report_fd = ends[1];
 		return WEFT_OK;
 	}
+	os_fd_close(&d->null_fd);
 	os_fd_close(&ends[1]);
 	if (!read_report(ends[0], d)) {
 		describe_death(pid, d);
@@ -94,14 +102,14 @@ os_daemon_report(struct os_daemon *d, int result, const char *text)
 	buf[0] = (uint8_t)result;
 	memcpy(buf + 1, text, len);
 	if (result == 0) {
-		int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-		for (int fd = 0; fd <= 2 && null_fd >= 0; fd++) {
-			(void)dup2(null_fd, fd); /* the copies are not close-on-exec */
-		}
-		if (null_fd > 2) {
-			os_fd_close(&null_fd);
+		for (int fd = 0; fd <= 2; fd++) {
+			(void)dup2(d->null_fd, fd); /* the copies are not close-on-exec */
 		}
 		(void)!chdir("/");
+	}
+	/* A caller without standard files may have given it one of their places. */
+	if (d->null_fd > 2) {
+		os_fd_close(&d->null_fd);
 	}
 	/* A parent that is gone does not matter: SIGPIPE is ignored by os_signal_block_all(). */
 	enum weft_err ignored = os_fd_write_all(d->report_fd, buf, 1 + len, MONO_NEVER);

@@ -15,6 +15,7 @@
 struct os_daemon {
 	bool is_child;
 	int report_fd;                 /* child: its end of the pipe */
+	int null_fd;                   /* child: opened early, since later none may be left */
 	int result;                    /* parent: what the child reported, 0..255 */
 	char text[OS_DAEMON_TEXT_MAX]; /* parent: the child's words, maybe empty */
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -52,9 +53,8 @@ child_that_dies_is_told_of(void **state)
 }
 
 static void
-ready_child_lets_go_of_terminal_and_folder(void **state)
+expect_ready_child_lets_go(bool has_descriptors)
 {
-	(void)state;
 	struct os_daemon d;
 	int facts[2];
 	char text[300] = "";
@@ -63,6 +63,9 @@ ready_child_lets_go_of_terminal_and_folder(void **state)
 	if (d.is_child) {
 		char cwd[100], out[3][50] = {"", "", ""};
 		os_signal_block_all();
+		if (!has_descriptors) {
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
+		}
 		os_daemon_report(&d, 0, "");
 		os_daemon_report(&d, 5, "twice is ignored");
 		for (int fd = 0; fd < 3; fd++) {
@@ -82,6 +85,20 @@ ready_child_lets_go_of_terminal_and_folder(void **state)
 	assert_true(wait(NULL) > 0);
 	close(facts[0]);
 	close(facts[1]);
+}
+
+static void
+ready_child_lets_go_of_terminal_and_folder(void **state)
+{
+	(void)state;
+	expect_ready_child_lets_go(true);
+}
+
+static void
+ready_child_lets_go_with_no_descriptor_left(void **state)
+{
+	(void)state;
+	expect_ready_child_lets_go(false);
 }
 
 static void
@@ -116,6 +133,7 @@ main(void)
 		cmocka_unit_test(child_reports_its_result_and_text),
 		cmocka_unit_test(child_that_dies_is_told_of),
 		cmocka_unit_test(ready_child_lets_go_of_terminal_and_folder),
+		cmocka_unit_test(ready_child_lets_go_with_no_descriptor_left),
 		cmocka_unit_test(stats_grow_with_work_and_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
