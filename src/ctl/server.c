@@ -37,6 +37,7 @@ struct ctl_server {
 	struct ctl_server_config config;
 	char *path;
 	int fd;
+	int spare_fd; /* for turning clients away when the process has no descriptor left */
 	uint64_t turn;
 	struct client *clients[CTL_CLIENTS_MAX];
 };
@@ -189,19 +190,31 @@ client_ready(void *ctx, uint32_t ready)
 	c->events = OS_WRITABLE;
 }
 
+/* The place of the client that has been quiet longest; CTL_CLIENTS_MAX when there is none. */
+static size_t
+find_quietest(const struct ctl_server *s)
+{
+	size_t quietest = CTL_CLIENTS_MAX;
+	for (size_t i = 0; i < CTL_CLIENTS_MAX; i++) {
+		if (s->clients[i] &&
+			(quietest == CTL_CLIENTS_MAX ||
+				s->clients[i]->active < s->clients[quietest]->active)) {
+			quietest = i;
+		}
+	}
+	return quietest;
+}
+
 /* A free place; the quietest client makes one when there is none. */
 static size_t
 find_place(struct ctl_server *s)
 {
-	size_t quietest = 0;
 	for (size_t i = 0; i < CTL_CLIENTS_MAX; i++) {
 		if (!s->clients[i]) {
 			return i;
 		}
-		if (s->clients[i]->active < s->clients[quietest]->active) {
-			quietest = i;
-		}
 	}
+	size_t quietest = find_quietest(s);
 	log_debug(
 		s->config.log, "%s: %d clients; the quietest is dropped", s->path, CTL_CLIENTS_MAX);
 	drop(s->clients[quietest]);
@@ -230,6 +243,20 @@ add_client(struct ctl_server *s, int fd)
 	s->clients[place] = c;
 }
 
+/* Out of descriptors. Who waits would keep the listener ready and the loop awake: the quietest
+ * client goes for the new one, or, without clients, the new one goes. */
+static void
+make_descriptor(struct ctl_server *s)
+{
+	size_t quietest = find_quietest(s);
+	log_debug(s->config.log, "%s: no descriptor for another client", s->path);
+	if (quietest < CTL_CLIENTS_MAX) {
+		drop(s->clients[quietest]);
+	} else {
+		os_unixsock_refuse(s->fd, &s->spare_fd);
+	}
+}
+
 static void
 listener_ready(void *ctx, uint32_t events)
 {
@@ -237,10 +264,14 @@ listener_ready(void *ctx, uint32_t events)
 	int fd;
 	(void)events;
 	for (unsigned i = 0; i < CTL_CLIENTS_MAX; i++) {
-		if (os_unixsock_accept(s->fd, &fd)) {
+		enum weft_err e = os_unixsock_accept(s->fd, &fd);
+		if (e == WEFT_ENOMEM) {
+			make_descriptor(s);
+		} else if (e) {
 			return;
+		} else {
+			add_client(s, fd);
 		}
-		add_client(s, fd);
 	}
 }
 
@@ -248,6 +279,7 @@ static void
 close_listener(struct ctl_server *s)
 {
 	os_fd_close(&s->fd);
+	os_fd_close(&s->spare_fd);
 	enum weft_err err = os_file_remove(s->path);
 	if (err && err != WEFT_ENOENT) {
 		log_warn(s->config.log, "%s: %s", s->path, weft_err_text(err));
@@ -276,6 +308,7 @@ ctl_server_open(const struct ctl_server_config *c, struct ctl_server **out)
 	}
 	s->config = *c;
 	s->fd = -1;
+	s->spare_fd = -1;
 	enum weft_err err = WEFT_ENOMEM;
 	size_t path_len = strlen(c->path) + 1;
 	s->path = malloc(path_len);
@@ -291,7 +324,10 @@ ctl_server_open(const struct ctl_server_config *c, struct ctl_server **out)
 	if (err) {
 		goto undo_alloc;
 	}
-	err = os_loop_add(c->loop, s->fd, OS_READABLE, listener_ready, s);
+	err = os_unixsock_spare(s->fd, &s->spare_fd);
+	if (!err) {
+		err = os_loop_add(c->loop, s->fd, OS_READABLE, listener_ready, s);
+	}
 	if (err) {
 		goto undo_listen;
 	}

@@ -2,6 +2,7 @@
 #include "os/unixsock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -106,10 +107,35 @@ os_unixsock_accept(int listen_fd, int *fd)
 		f = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	} while (f < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (f < 0) {
-		return os_error(errno);
+		enum weft_err err = os_error(errno);
+		/* The kernel takes a descriptor before it looks who waits. */
+		if (err == WEFT_ENOMEM &&
+			os_fd_wait(listen_fd, false, (struct mono){0}) == WEFT_ETIMEDOUT) {
+			return WEFT_EAGAIN;
+		}
+		return err;
 	}
 	*fd = f;
 	return WEFT_OK;
+}
+
+enum weft_err
+os_unixsock_spare(int listen_fd, int *spare)
+{
+	*spare = fcntl(listen_fd, F_DUPFD_CLOEXEC, 0);
+	return *spare < 0 ? os_error(errno) : WEFT_OK;
+}
+
+void
+os_unixsock_refuse(int listen_fd, int *spare)
+{
+	int f;
+	os_fd_close(spare);
+	if (os_unixsock_accept(listen_fd, &f) == WEFT_OK) {
+		os_fd_close(&f);
+	}
+	enum weft_err e = os_unixsock_spare(listen_fd, spare);
+	(void)e; /* its place was free a moment ago; without it the next refusal tries again */
 }
 
 enum weft_err

@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "ctl/client.h"
@@ -85,6 +89,81 @@ version_is_told(void **state)
 	assert_int_equal(ctl_client_op(node.control_path, "version", soon(), &o), WEFT_OK);
 	assert_string_equal(json_string_value(json_object_get(o, "version")), "0.0-test");
 	json_decref(o);
+}
+
+/* A socket that is not connected yet: connecting it later takes no descriptor here. */
+static int
+make_client(void)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void
+connect_client(int fd)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", node.control_path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+}
+
+/* Lets the process have room more descriptors; returns what was. */
+static struct rlimit
+leave_descriptors(unsigned room)
+{
+	struct rlimit was;
+	int first_free = make_client();
+	close(first_free);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	struct rlimit is = {(rlim_t)first_free + room, was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &is), 0);
+	return was;
+}
+
+static void
+expect_end(int fd)
+{
+	char byte;
+	size_t n;
+	assert_int_equal(os_fd_wait(fd, false, soon()), WEFT_OK);
+	assert_int_equal(os_fd_read(fd, &byte, 1, &n), WEFT_ECLOSED);
+}
+
+static void
+client_without_a_descriptor_is_turned_away(void **state)
+{
+	(void)state;
+	fake_node_start(&node);
+	int fd = make_client();
+	struct rlimit was = leave_descriptors(0);
+	connect_client(fd);
+	expect_end(fd);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	os_fd_close(&fd);
+	json_t *o;
+	assert_int_equal(ctl_client_op(node.control_path, "version", soon(), &o), WEFT_OK);
+	json_decref(o);
+}
+
+static void
+quietest_client_gives_its_descriptor_to_a_new_one(void **state)
+{
+	(void)state;
+	static const char request[] = "{\"op\":\"version\"}\n";
+	fake_node_start(&node);
+	int quiet = make_client(), fresh = make_client();
+	struct rlimit was = leave_descriptors(1);
+	connect_client(quiet);
+	assert_int_equal(os_fd_write_all(quiet, request, sizeof(request) - 1, soon()), WEFT_OK);
+	json_decref(read_line(quiet));
+	connect_client(fresh);
+	expect_end(quiet);
+	assert_int_equal(os_fd_write_all(fresh, request, sizeof(request) - 1, soon()), WEFT_OK);
+	json_decref(read_line(fresh));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	os_fd_close(&quiet);
+	os_fd_close(&fresh);
 }
 
 static void
@@ -313,6 +392,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(version_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			client_without_a_descriptor_is_turned_away, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			quietest_client_gives_its_descriptor_to_a_new_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			wrong_requests_get_an_error_and_the_connection_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(endless_request_is_ended, setup, teardown),
