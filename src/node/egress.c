@@ -253,13 +253,21 @@ egress_seal(struct aead *a, struct egress_job *j)
 
 /* Cuts a span into runs of equal datagrams; the last of a run may be shorter. */
 static size_t
-cut_runs(struct egress_job *j, const struct egress_span *s, struct link_run *runs, size_t cap)
+cut_runs(struct worker *w, struct egress_job *j, const struct egress_span *s, struct link_run *runs,
+	size_t cap)
 {
 	size_t n = 0;
 	struct link_run *r = NULL;
 	for (size_t k = s->first; k < (size_t)s->first + s->n; k++) {
 		const struct gso_seg *seg = &j->segs[k];
-		uint16_t len = (uint16_t)(seg->padded_len + WG_OVERHEAD);
+		size_t sealed_len = (size_t)seg->padded_len + WG_OVERHEAD;
+		if (sealed_len > UINT16_MAX) {
+			/* Of an interface with an MTU that no datagram can carry. */
+			drop(w, DROP_LINK_MSGSIZE, 1);
+			r = NULL;
+			continue;
+		}
+		uint16_t len = (uint16_t)sealed_len;
 		if (r && len <= r->seg) {
 			r->len += len;
 			if (len < r->seg) {
@@ -296,7 +304,7 @@ send_runs(struct worker *w, struct egress_job *j)
 			drop(w, DROP_TX_ENDPOINT, s->n);
 			continue;
 		}
-		size_t added = cut_runs(j, s, runs + n, JOB_SEGS_MAX - n);
+		size_t added = cut_runs(w, j, s, runs + n, JOB_SEGS_MAX - n);
 		for (size_t k = 0; k < added; k++) {
 			owner[n + k] = s;
 		}

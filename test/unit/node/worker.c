@@ -101,6 +101,32 @@ worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch(void **st
 	pair_fini(&p);
 }
 
+/* Sealed, the longest packets are longer than the length of a datagram can say. */
+static void
+worker_counts_packets_that_no_datagram_can_carry(void **state)
+{
+	(void)state;
+	static const uint32_t lens[] = {100, 65488, 65489, 65504, 65535, 100};
+	struct pair p;
+	pair_init(&p, 1, 6);
+	struct worker *w = p.node[0].w[0];
+	w->port->mtu = UINT16_MAX;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(lens); i++) {
+		uint8_t packet[65535] = {
+			0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2};
+		store_be16(packet + 2, (uint16_t)lens[i]);
+		struct frame f = {.data = packet, .len = lens[i]};
+		assert_true(port_mem_inject(w->port, &f));
+		pair_run(&p, at_s(1), 20);
+	}
+	assert_int_equal(w->stats.drops.n[DROP_LINK_MSGSIZE], 3);
+	assert_int_equal(p.node[1].w[0]->port->stats.tx_frames, 3);
+	for (size_t i = 0; i < DROP_COUNT; i++) {
+		assert_int_equal(p.node[1].w[0]->stats.drops.n[i], 0);
+	}
+	pair_fini(&p);
+}
+
 static void
 worker_drops_its_own_outer_packets_that_are_routed_into_the_tunnel(void **state)
 {
@@ -444,6 +470,7 @@ main(void)
 		cmocka_unit_test(worker_counts_what_it_cannot_route_or_parse),
 		cmocka_unit_test(
 			worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch),
+		cmocka_unit_test(worker_counts_packets_that_no_datagram_can_carry),
 		cmocka_unit_test(
 			worker_drops_its_own_outer_packets_that_are_routed_into_the_tunnel),
 		cmocka_unit_test(worker_asks_for_a_handshake_though_packets_wait_already),
