@@ -247,6 +247,9 @@ ingress_deliver(struct worker *w, struct ingress_job *j, struct wg_time now)
 		}
 	}
 	os_rwlock_read_unlock(w->env.lock);
+	/* Before the answers can come, which another worker may send: a peer that moved gets them
+	 * where it is now. */
+	worker_settle(w, now);
 
 	if (n > 0) {
 		w->joined.frames_n = 0;
@@ -257,5 +260,4 @@ ingress_deliver(struct worker *w, struct ingress_job *j, struct wg_time now)
 	for (size_t i = 0; i < j->runs_n; i++) {
 		wg_session_put(j->runs[i].session);
 	}
-	worker_settle(w, now);
 }

@@ -253,6 +253,59 @@ session_in_the_mail_sends_what_waited_for_it(void **state)
 	pair_fini(&p);
 }
 
+/* A port that looks where a peer is when the packet is handed over. */
+struct probe_port {
+	struct port base;
+	const struct wg_peer *peer;
+	struct endpoint seen;
+};
+
+static enum weft_err
+probe_receive(struct port *p, uint8_t *buf, size_t cap, struct frame *f)
+{
+	(void)p;
+	(void)buf;
+	(void)cap;
+	(void)f;
+	return WEFT_EAGAIN;
+}
+
+static void
+probe_send(struct port *p, const struct gro_out *out)
+{
+	struct probe_port *probe = WEFT_CONTAINER_OF(p, struct probe_port, base);
+	assert_int_equal(out->frames_n, 1);
+	probe->seen = wg_peer_endpoint(probe->peer);
+}
+
+/* The sender's second worker has another address. */
+static void
+peer_has_moved_before_its_packet_can_be_answered(void **state)
+{
+	(void)state;
+	struct pair p;
+	pair_init(&p, 2, 9);
+	uint8_t key[WG_KEY_LEN];
+	assert_true(wg_device_public_key(p.node[0].device, key));
+	const struct port_ops ops = {.receive = probe_receive, .send = probe_send};
+	struct probe_port probe = {
+		.base = {.ops = &ops, .mtu = 1420}, .peer = wg_peer_find(p.node[1].device, key)};
+	assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+	pair_run(&p, at_s(1), 20);
+	struct endpoint was = wg_peer_endpoint(probe.peer);
+	struct worker *w = p.node[1].w[1];
+	struct port *old_port = w->port;
+	w->port = &probe.base;
+	assert_true(pair_inject(&p, 0, 1, 1, 1, 100));
+	pair_run(&p, at_s(2), 4);
+	w->port = old_port;
+	assert_int_equal(probe.seen.addr.family, IP_FAMILY_V4);
+	assert_false(endpoint_is_same_remote(&probe.seen, &was));
+	struct endpoint is = wg_peer_endpoint(probe.peer);
+	assert_true(endpoint_is_same_remote(&probe.seen, &is));
+	pair_fini(&p);
+}
+
 /* A port and a link that never run dry of what is dropped. */
 #define JUNK_MAX 200000u
 
@@ -463,6 +516,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mail_leaves_with_whoever_has_the_lock_next),
+		cmocka_unit_test(peer_has_moved_before_its_packet_can_be_answered),
 		cmocka_unit_test(session_in_the_mail_sends_what_waited_for_it),
 		cmocka_unit_test(turn_ends_while_junk_keeps_coming),
 		cmocka_unit_test(turn_of_a_crew_ends_while_junk_keeps_coming),
