@@ -292,6 +292,8 @@ class Lab:
 
     def __enter__(self) -> Lab:
         if self._handle_signals:
+            # Who starts a program in the background of a script hands on SIGINT ignored.
+            self._stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
             for number in (signal.SIGTERM, signal.SIGHUP):
                 self._stack.callback(signal.signal, number, signal.signal(number, lambda n, _frame: sys.exit(128 + n)))
         return self
