@@ -14,28 +14,45 @@
 /* Debian's, which has the modules that tools/deps installs, whatever else comes first in PATH. */
 #define PYTHON "/usr/bin/python3"
 #define SCRIPT "/bench/net/bench_net.py"
+#define PATH_BYTES 4096
+
+/* An installed weft has the program in ../libexec/weft, wherever it was installed to; then come
+ * the folder that was configured, and for a build tree its source. NULL: nowhere. */
+static const char *
+find_script(const char *self, char path[PATH_BYTES])
+{
+	const char *slash = strrchr(self, '/');
+	int n = snprintf(
+		path, PATH_BYTES, "%.*s/../libexec/weft" SCRIPT, (int)(slash - self), self);
+	if (n > 0 && n < PATH_BYTES && os_file_exists(path)) {
+		return path;
+	}
+	if (os_file_exists(WEFT_LIBEXECDIR SCRIPT)) {
+		return WEFT_LIBEXECDIR SCRIPT;
+	}
+	return os_file_exists(WEFT_SOURCE_DIR SCRIPT) ? WEFT_SOURCE_DIR SCRIPT : NULL;
+}
 
 int
 net_exec(int argc, char **argv)
 {
-	/* An installed weft has the program beside it; a build tree, in its source. */
-	const char *script = os_file_exists(WEFT_LIBEXECDIR SCRIPT) ? WEFT_LIBEXECDIR SCRIPT
-								    : WEFT_SOURCE_DIR SCRIPT;
-	char self[4096];
+	char self[PATH_BYTES];
+	char found[PATH_BYTES];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (len < 0) {
 		fprintf(stderr, "weft bench net: /proc/self/exe: %s\n", strerror(errno));
 		return 1;
 	}
 	self[len] = 0;
-	if (!os_file_exists(script)) {
+	const char *script = find_script(self, found);
+	if (!script) {
 		fprintf(stderr, "weft bench net: neither " WEFT_LIBEXECDIR SCRIPT
 				" nor " WEFT_SOURCE_DIR SCRIPT " is there\n");
 		return 1;
 	}
 	char **args = calloc((size_t)argc + 3, sizeof(*args));
 	char *path = strdup(script);
-	if (!args || !path || setenv("WEFT", self, 1) != 0) {
+	if (!args || !path || setenv("WEFT_BINARY", self, 0) != 0) {
 		fputs("weft bench net: out of memory\n", stderr);
 		free(args);
 		free(path);

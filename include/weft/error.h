@@ -25,6 +25,7 @@ enum weft_err {
 	WEFT_ETIMEDOUT,  /* the deadline passed */
 	WEFT_ECLOSED,    /* the other side, or the device, is gone */
 	WEFT_EADDRINUSE, /* the address or port is taken */
+	WEFT_EISDIR,     /* a folder stands where a file is wanted */
 	WEFT_ESTALE,     /* a replayed or outdated message */
 	WEFT_ERR_COUNT
 };

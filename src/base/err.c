@@ -18,6 +18,7 @@ static const char *const texts[WEFT_ERR_COUNT] = {
 	[WEFT_ETIMEDOUT] = "timed out",
 	[WEFT_ECLOSED] = "closed",
 	[WEFT_EADDRINUSE] = "address or port in use",
+	[WEFT_EISDIR] = "is a folder",
 	[WEFT_ESTALE] = "stale or replayed",
 };
 

@@ -33,7 +33,8 @@ down_main(int argc, char **argv)
 		return cli_fail("%s is not running", o.name);
 	}
 	if (e) {
-		return cli_fail("cannot stop %s: %s", o.name, weft_err_text(e));
+		return cli_fail("cannot stop %s: %s%s", o.name, weft_err_text(e),
+			e == WEFT_EPERM ? "; try as root" : "");
 	}
 	return CLI_OK;
 }

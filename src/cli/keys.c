@@ -25,7 +25,7 @@ static const char genpsk_help[] = "Usage: weft genpsk\n"
 static const char pubkey_help[] =
 	"Usage: weft pubkey\n"
 	"Reads a private key from standard input and prints its public key:\n"
-	"  weft genkey | tee private | weft pubkey > public\n";
+	"  (umask 077; weft genkey | tee private | weft pubkey > public)\n";
 
 /* Returns true when there is nothing more to do. */
 static bool

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "os/file.h"
+#include "os/process.h"
 
 #define CONF_SUFFIX ".conf"
 
@@ -117,8 +118,8 @@ options_parse(struct options *o, const char *command, const char *help, int argc
 		}
 	}
 	if (optind + 1 != argc) {
-		return cli_misuse(
-			command, optind == argc ? "which device?" : "one device at a time");
+		return cli_misuse(command,
+			optind == argc ? "a FILE or a NAME is wanted" : "one device at a time");
 	}
 	o->what = argv[optind];
 	*is_done = false;
@@ -217,6 +218,11 @@ read_file(struct options *o)
 	if (e) {
 		return cli_fail("cannot read %s: %s", o->path, weft_err_text(e));
 	}
+	if (os_file_is_world_readable(o->path)) {
+		fprintf(stderr,
+			"%s: warning: everybody may read it, and it holds keys: chmod 600 %s\n",
+			o->path, o->path);
+	}
 	struct conf_report *report = calloc(1, sizeof(*report));
 	int rc = CLI_OK;
 	if (!report) {
@@ -252,8 +258,8 @@ options_load(struct options *o, const char *command, bool is_needed)
 		return CLI_OK;
 	}
 	if (!find_file(o)) {
-		return cli_fail("there is no %s%s in %s or %s", o->what, CONF_SUFFIX, folders[0],
-			folders[1]);
+		return cli_fail("there is no %s%s in %s or %s%s", o->what, CONF_SUFFIX, folders[0],
+			folders[1], os_process_is_root() ? "" : " that you may see; try as root");
 	}
 	int rc = read_file(o);
 	if (rc) {

@@ -73,7 +73,10 @@ node_device_open(struct node_device *d, const struct node_config *c, unsigned qu
 	}
 	struct os_link_info other;
 	if (os_netlink_link_by_name(d->netlink, c->name, &other) == WEFT_OK) {
-		log_error(c->log, "%s: an interface of this name exists already", d->name);
+		log_error(c->log,
+			"%s: an interface of this name exists already; if it is weft's, `weft down "
+			"%s` takes it down",
+			d->name, d->name);
 		e = WEFT_EEXIST;
 		goto undo_netmon;
 	}

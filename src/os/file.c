@@ -67,7 +67,7 @@ os_file_read(const char *path, size_t max, char **out, size_t *len)
 	if (fstat(fd, &st)) {
 		err = os_error(errno);
 	} else if (S_ISDIR(st.st_mode)) {
-		err = WEFT_EINVAL;
+		err = WEFT_EISDIR;
 	} else {
 		err = read_to_end(fd, max, out, len);
 	}
@@ -275,4 +275,11 @@ os_sysctl_read(const char *key, char *out, size_t cap)
 	}
 	out[n] = 0;
 	return WEFT_OK;
+}
+
+bool
+os_file_is_world_readable(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & S_IROTH);
 }

@@ -22,6 +22,8 @@ WEFT_MUST_CHECK enum weft_err os_file_sync(const char *path);
 /* Makes the folder and its parents; existing ones are left as they are. */
 WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
 bool os_file_exists(const char *path);
+/* May others than its owner and group read it? */
+bool os_file_is_world_readable(const char *path);
 WEFT_MUST_CHECK enum weft_err os_file_remove(const char *path);
 /* Calls each with the name of every entry of the folder, "." and ".." excepted. */
 WEFT_MUST_CHECK enum weft_err os_file_list(

@@ -208,3 +208,9 @@ os_process_cpus(void)
 	int n = CPU_COUNT(&set);
 	return n > 0 ? (unsigned)n : 1;
 }
+
+bool
+os_process_is_root(void)
+{
+	return geteuid() == 0;
+}

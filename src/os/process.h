@@ -35,6 +35,7 @@ struct os_process_stats {
 /* pid 0: this process. */
 WEFT_MUST_CHECK enum weft_err os_process_stats(int pid, struct os_process_stats *out);
 int os_process_id(void);
+bool os_process_is_root(void);
 /* Processors that this process may run on, at least 1. */
 unsigned os_process_cpus(void);
 

@@ -25,7 +25,7 @@
 #define CONF_HOST_MAX 253          /* characters of a host name, as in RFC 1035 */
 #define CONF_SCOPE_MAX 15          /* characters of an interface name */
 #define CONF_TABLE_MAX 31          /* characters of a routing table's name */
-#define CONF_WORKERS_MAX 64
+#define CONF_WORKERS_MAX 16
 #define CONF_NOTES_MAX 100 /* messages kept; further ones are counted */
 
 struct conf_pos {

@@ -55,7 +55,10 @@ def test_stopped_in_the_middle_leaves_nothing(number):
         seen += p.stdout.readline()
     assert "over TCP each way" in seen, seen
     p.send_signal(number)
-    p.communicate(timeout=20)
+    try:
+        p.communicate(timeout=20)
+    finally:
+        p.kill()
     assert p.returncode != 0
     wait_for(lambda: not marked(mark), 5, "its processes end")
     folders = list(Path("/tmp").glob(f"weft-{p.pid}-*"))

@@ -78,7 +78,13 @@ file_is_written_whole_with_its_mode(void **state)
 	assert_int_equal(len, 0);
 	free(back);
 	assert_int_equal(os_file_read(in_folder("none"), 10, &back, &len), WEFT_ENOENT);
-	assert_int_equal(os_file_read(folder, 10, &back, &len), WEFT_EINVAL);
+	assert_int_equal(os_file_read(folder, 10, &back, &len), WEFT_EISDIR);
+	assert_int_equal(os_file_write(in_folder("open"), "x", 1, 0644), WEFT_OK);
+	assert_true(os_file_is_world_readable(in_folder("open")));
+	assert_int_equal(os_file_write(in_folder("shut"), "x", 1, 0640), WEFT_OK);
+	assert_false(os_file_is_world_readable(in_folder("shut")));
+	assert_false(os_file_is_world_readable(in_folder("none")));
+	assert_false(os_file_is_world_readable(folder));
 	assert_int_equal(os_file_write(in_folder("no/where"), "x", 1, 0600), WEFT_ENOENT);
 	assert_int_equal(os_file_read("/proc/self/status", 65536, &back, &len), WEFT_OK);
 	assert_true(len > 100);

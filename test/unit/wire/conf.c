@@ -219,7 +219,7 @@ conf_points_at_every_error(void **state)
 		{HEAD "Table = 1x\n", 3, 9, "Table", "auto"},
 		{HEAD "Table = a name\n", 3, 9, "Table", "auto"},
 		{HEAD "SaveConfig = yes\n", 3, 14, "SaveConfig", "neither true nor false"},
-		{HEAD "Workers = 0\n", 3, 11, "Workers", "64"},
+		{HEAD "Workers = 0\n", 3, 11, "Workers", "16"},
 		{HEAD "Workers = many\n", 3, 11, "Workers", "number"},
 		{HEAD "Offload = true\n", 3, 11, "Offload", "neither on nor off"},
 		{HEAD "Aead = aes\n", 3, 8, "Aead", "ipsec-mb"},
