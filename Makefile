@@ -44,7 +44,12 @@ format:
 check:
 	@tools/check
 
-install: all
+# PREFIX counts when it is given here, too, not at the first make alone.
+install: $(BUILD)/build.ninja
+ifeq ($(origin PREFIX),command line)
+	@meson configure $(BUILD) --prefix=$(PREFIX)
+endif
+	@$(MAKE) --no-print-directory all
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 clean:
