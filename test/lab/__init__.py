@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Network labs: namespaces, topologies, traffic and the daemons under test. See README.md."""
 from .ns import CommandFailed, Lab, Namespace, NotRoot, Process
-from .topo import Fault, Pair, Routed, burst, cut, established_only, hole, loss, nat, pair, routed, wait_ping
+from .topo import Fault, Pair, Routed, burst, cut, established_only, hole, loss, nat, pair, routed, steady, wait_ping
 from .wait import WaitTimeout, stays, wait_for
 from .weft import Node, binary
 from .wg import Conf, GoDevice, Keys, PeerConf, genkey, genpsk, keys, pubkey

@@ -9,6 +9,7 @@ IPv6 runs beside it: fd00:0:0:1::/64 and fd00:0:0:2::/64 with the same last numb
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from .ns import Lab, Namespace
@@ -119,3 +120,9 @@ def wait_ping(ns: Namespace, address: str, timeout: float = 10.0) -> None:
     """Waits until one echo request is answered."""
     wait_for(lambda: ns.run("ping", "-n", "-c", "1", "-W", "1", address, check=False).returncode == 0,
              timeout, f"{ns.name} pings {address}")
+
+
+def steady(text: str) -> str:
+    """What `ip` printed without the link-local address of a wire (eth0), which the kernel adds when it pleases."""
+    text = re.sub(r"^(eth0.*?) *fe80::\S+", r"\1", text, flags=re.M)
+    return re.sub(r"^.*\b(fe80|ff00)::.* dev eth0 .*\n", "", text, flags=re.M)

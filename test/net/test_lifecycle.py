@@ -10,14 +10,14 @@ import threading
 
 import pytest
 
-from lab import Conf, PeerConf, binary, keys, pair, wait_for, wait_ping
+from lab import Conf, PeerConf, binary, keys, pair, steady, wait_for, wait_ping
 from lab.device import A4, B4, DEVICE, WEFT, at, ends, make
 
 
 def state(ns) -> str:
     """All that `weft up` could leave: addresses, routes, rules, firewall, sockets, processes."""
     parts = [ns.out("ip", *words.split()) for words in ("-br address", "rule", "-6 rule", "route show table all", "-6 route show table all")]
-    return "\n".join([*parts, ns.out("nft", "list", "ruleset"), ns.out("find", "/run/wireguard", "/run/weft", "-type", "s", check=False),
+    return "\n".join([*map(steady, parts), ns.out("nft", "list", "ruleset"), ns.out("find", "/run/wireguard", "/run/weft", "-type", "s", check=False),
                       str(ns.processes("weft"))])
 
 

@@ -4,7 +4,7 @@
     A 10.0.1.2 --- R 10.0.1.1 | 10.0.2.1 --- 10.0.2.2 B --- 198.51.100.1 on B's lo"""
 import pytest
 
-from lab import Fault, procfs, routed, wait_for, wait_ping
+from lab import Fault, procfs, routed, steady, wait_for, wait_ping
 from lab.device import B4, DEVICE, PORT, WEFT, ends
 
 FAR4, FAR6 = "198.51.100.1", "2001:db8:77::1"
@@ -47,7 +47,7 @@ def test_default_route_goes_through_the_tunnel_and_its_packets_around_it(net, fa
 
 def test_down_takes_the_default_route_and_its_rules_away(net):
     def state() -> str:
-        return "\n".join(net.a.out("ip", *words.split()) for words in
+        return "\n".join(steady(net.a.out("ip", *words.split())) for words in
                          ("rule", "-6 rule", "route show table all", "-6 route show table all", "-br address")) + net.a.out("nft", "list", "ruleset")
     before = state()
     e = everything(net).up(net.a, WEFT, net.b, WEFT)
