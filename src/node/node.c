@@ -444,7 +444,8 @@ swap_link(struct runner *r, void *arg)
 {
 	struct link *fresh = arg;
 	struct link *old = r->worker->link;
-	/* Counters go on; what lies unread in the old sockets is lost as in any rebind. */
+	/* Counters go on; what lies unread in the old sockets is lost as in any rebind, and so,
+	 * uncounted, is what was received and did not fit the last job. */
 	link_udp_sync(old);
 	fresh->stats = old->stats;
 	r->worker->rx_n = 0;
