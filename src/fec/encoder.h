@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encoder: remembers the source packets of one session's sending direction, and combines them
+ * into REPAIR frames at any time.
+ *
+ * Owns copies of the last packets, each as [length, 16 bit | packet], in one ring of bytes and
+ * one of records by counter. Decides nothing: when, how many and over what is the
+ * controller's. Memory is taken once; no call allocates. */
+#ifndef WEFT_FEC_ENCODER_H
+#define WEFT_FEC_ENCODER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mono.h"
+#include "wire/ext.h"
+
+struct gf256;
+struct fec_encoder;
+
+struct fec_encoder_config {
+	const struct gf256 *gf;
+	uint32_t records;    /* counters remembered; a power of two, 256..65536 */
+	uint32_t bytes;      /* of packets remembered, 64 KiB..64 MiB */
+	uint16_t packet_max; /* longest source packet; longer ones are not protected */
+	uint16_t frame_max;  /* longest REPAIR plaintext; spans shrink so that it is kept */
+};
+
+WEFT_MUST_CHECK enum weft_err fec_encoder_new(
+	const struct fec_encoder_config *c, struct fec_encoder **out);
+void fec_encoder_free(struct fec_encoder *e);
+
+/* An IP packet takes this counter. Counters only grow from call to call; those left out carry no
+ * source. */
+void fec_encoder_source(struct fec_encoder *e, struct mono now, uint64_t counter,
+	const uint8_t *packet, size_t len);
+/* When the packet with this counter was sent. False: not remembered. */
+bool fec_encoder_sent_at(const struct fec_encoder *e, uint64_t counter, struct mono *out);
+/* Is it a source of this class that is still remembered? */
+bool fec_encoder_has(const struct fec_encoder *e, uint64_t counter, enum wire_ext_class class);
+
+/* A repair over the last `window` sources of a class (1..WIRE_EXT_SPAN_MAX; fewer when the span
+ * of counters would be too wide). own: the counter that it will be sealed with, above all
+ * sources. Returns the frame's length; 0 when there is no source to protect, or cap is too
+ * small. */
+size_t fec_encoder_ahead(const struct fec_encoder *e, enum wire_ext_class class, unsigned window,
+	enum wire_ext_repair_why why, uint64_t own, uint8_t *out, size_t cap);
+/* A repair over those of the missing counters that are sources of the class: missing is a bitmap
+ * over base..base + span - 1. With none it still makes a frame that says so, without payload. */
+size_t fec_encoder_answer(const struct fec_encoder *e, enum wire_ext_class class, uint64_t base,
+	unsigned span, const uint8_t *missing, uint64_t own, uint8_t *out, size_t cap);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loss recovery with one peer: controller, encoders and decoders of its sessions joined, without
+ * I/O, clock or locks. The node has one a peer that agreed to it, under a mutex of its own.
+ *
+ * What belongs to a session travels in that session: sources are named by (session, counter),
+ * and REPAIR and FEEDBACK speak of the session that they are sealed in. A session is named by
+ * an id that the caller never uses twice (0 is none); the last FEC_SESSIONS are remembered. */
+#ifndef WEFT_FEC_RECOVERY_H
+#define WEFT_FEC_RECOVERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mono.h"
+#include "fec/controller.h"
+#include "fec/decoder.h"
+#include "wire/ext.h"
+
+#define FEC_SESSIONS 3
+
+struct fec_recovery;
+
+struct fec_recovery_config {
+	struct fec_policy policy;
+	uint16_t packet_max; /* longest inner packet: the interface's MTU */
+	uint16_t frame_max;  /* longest frame that still fits a datagram on the path */
+};
+
+WEFT_MUST_CHECK enum weft_err fec_recovery_new(
+	const struct fec_recovery_config *c, struct fec_recovery **out);
+void fec_recovery_free(struct fec_recovery *r);
+void fec_recovery_set_policy(struct fec_recovery *r, const struct fec_policy *p);
+/* The path's round trip and clock difference as the HELLO exchange saw them, unloaded. */
+void fec_recovery_set_path(struct fec_recovery *r, int64_t rtt_ns, int64_t clock_diff_us);
+
+/* --- sending --- */
+/* Must sources be given one by one? When not, fec_recovery_sent_run() is enough. */
+bool fec_recovery_is_armed(const struct fec_recovery *r);
+/* n packets left unprotected, with consecutive counters. */
+void fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
+	uint64_t first, size_t n, size_t bytes);
+/* An IP packet is about to leave with this counter. */
+void fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session,
+	uint64_t counter, const uint8_t *packet, size_t len);
+/* How many frames (REPAIR, FEEDBACK) should leave now in this session. The caller takes that
+ * many counters and then makes each; a counter whose frame could not be made is left unused. */
+size_t fec_recovery_frames_due(struct fec_recovery *r, struct mono now, uint64_t session);
+/* The next due frame, to be sealed with `counter`. Length; 0 when none is due any more. */
+size_t fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session,
+	uint64_t counter, uint8_t *out, size_t cap);
+/* Walks the sessions that have frames due now: index from 0; 0 ends. */
+uint64_t fec_recovery_due_session(struct fec_recovery *r, struct mono now, unsigned index);
+
+/* --- receiving --- */
+/* As fec_decoder_skip(). */
+bool fec_recovery_skip(
+	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n);
+/* A packet, keepalive (len 0), REPAIR, FEEDBACK or other frame, in order of arrival: as
+ * fec_decoder_packet(), after which fec_recovery_take() is due. False: a REPAIR or FEEDBACK that is
+ * malformed or contradicts what is known; counted by the caller as DROP_RX_EXT. */
+bool fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
+	uint64_t counter, uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out);
+/* Moves out what is ready, of one session at a time: *session says of which. True: call again. */
+bool fec_recovery_take(
+	struct fec_recovery *r, struct mono now, uint64_t *session, struct fec_out *out);
+
+/* When to call fec_recovery_take() and ask for due frames; MONO_NEVER: not before something
+ * happens. */
+struct mono fec_recovery_deadline(const struct fec_recovery *r);
+
+/* For status: sums over all sessions since the start, and what is believed now. */
+struct fec_recovery_stats {
+	enum fec_why why;
+	/* Sending direction, as the other side reports it. */
+	double loss, burst; /* raw share lost, 0..1; mean run in packets */
+	double residual;    /* share lost for good lately */
+	double overhead;    /* repair bytes to source bytes lately */
+	double ahead_share; /* repairs sent ahead a source, as decided now */
+	int64_t rtt_ns;     /* 0 = unknown */
+	int64_t queue_ns;   /* one-way delay above the least seen */
+	uint64_t sources, source_bytes, repairs_ahead, repairs_answer, repairs_tail, repair_bytes;
+	uint64_t feedback_tx, feedback_rx;
+	uint64_t peer_recovered_ahead, peer_recovered_answer, peer_given_up, peer_lost;
+	/* Receiving direction, as seen here. */
+	struct fec_decoder_stats rx;
+};
+void fec_recovery_stats(const struct fec_recovery *r, struct fec_recovery_stats *out);
+
+#endif
