@@ -84,10 +84,11 @@ ctl_status_device(struct node *n, const char *version)
 	node_stats(n, &s);
 	size_t peers = wg_device_peer_count(node_lock_shared(n));
 	node_unlock_shared(n);
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", version, "device",
-		facts_json(n), "link", link_json(&s.link), "port", port_json(&s.port), "drops",
-		drops_json(&s.drops), "handshakes_rx", count_json(s.handshakes_rx), "keepalives_rx",
-		count_json(s.keepalives_rx), "peer_count", count_json(peers));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "version", version,
+		"device", facts_json(n), "link", link_json(&s.link), "port", port_json(&s.port),
+		"drops", drops_json(&s.drops), "handshakes_rx", count_json(s.handshakes_rx),
+		"keepalives_rx", count_json(s.keepalives_rx), "gaps", count_json(s.gaps),
+		"peer_count", count_json(peers));
 }
 
 json_t *

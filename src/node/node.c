@@ -618,6 +618,7 @@ take_stats(struct runner *r, void *arg)
 	add_drops(&to->drops, &w->stats.drops);
 	to->handshakes_rx += w->stats.handshakes_rx;
 	to->keepalives_rx += w->stats.keepalives_rx;
+	to->gaps += w->stats.gaps;
 }
 
 void

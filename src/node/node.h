@@ -95,6 +95,7 @@ struct node_stats {
 	struct port_stats port;   /* .drops unused here */
 	struct drop_counts drops; /* of engine, link, port and workers together */
 	uint64_t handshakes_rx, keepalives_rx;
+	uint64_t gaps; /* how often it was stopped, or the machine suspended, when it was to run */
 };
 void node_stats(struct node *n, struct node_stats *out);
 

@@ -117,17 +117,29 @@ deadline_of(const struct runner *r)
 }
 
 static void
-wait_for_work(struct runner *r, struct mono until)
+wait_for_work(struct runner *r, struct mono until, struct mono now)
 {
 	struct crew *crew = r->worker->env.crew;
 	if (crew && crew_set_idle(crew, r->worker->index, true)) {
 		r->ready |= WORKER_READY_HELP;
 		return;
 	}
-	os_loop_wait(r->loop, mono_min(until, deadline_of(r)));
+	until = mono_min(until, deadline_of(r));
+	gap_expect(&r->gap, now, until);
+	os_loop_wait(r->loop, until);
 	if (crew) {
 		crew_set_idle(crew, r->worker->index, false);
 		r->ready |= WORKER_READY_HELP;
+	}
+}
+
+static void
+look_for_gap(struct runner *r, struct wg_time now)
+{
+	struct mono since;
+	if (r->worker->index == 0 &&
+		gap_check(&r->gap, now.mono, os_clock_suspended_ns(), &since)) {
+		worker_wake(r->worker, since, now);
 	}
 }
 
@@ -136,11 +148,14 @@ run(void *arg)
 {
 	struct runner *r = arg;
 	unsigned spins = 0;
+	gap_init(&r->gap, os_clock_suspended_ns());
 	for (;;) {
 		if (atomic_load_explicit(&r->has_news, memory_order_acquire) && take_news(r)) {
 			return;
 		}
 		struct wg_time now = node_time();
+		look_for_gap(r, now);
+		gap_expect(&r->gap, now.mono, now.mono); /* unless it waits */
 		if (!mono_is_before(now.mono, deadline_of(r))) {
 			worker_tick(r->worker, now);
 		}
@@ -164,7 +179,7 @@ run(void *arg)
 			os_loop_wait(r->loop, (struct mono){0});
 			r->ready |= WORKER_READY_HELP;
 		} else {
-			wait_for_work(r, rest);
+			wait_for_work(r, rest, now.mono);
 			spins = 0;
 		}
 	}

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "node/gap.h"
 #include "node/worker.h"
 #include "os/loop.h"
 #include "os/thread.h"
@@ -19,6 +20,7 @@ struct runner {
 	struct os_thread thread;
 	struct os_loop *loop;
 	struct os_wake wake;
+	struct gap gap;        /* worker 0's */
 	unsigned ready;        /* what the loop's callbacks saw */
 	int fds[3];            /* port, link IPv4, link IPv6; -1: none */
 	_Atomic bool has_news; /* stop or ask is set: look under the mutex */

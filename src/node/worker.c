@@ -236,6 +236,16 @@ worker_tick(struct worker *w, struct wg_time now)
 	egress_flush_ready(w, now);
 }
 
+void
+worker_wake(struct worker *w, struct mono since, struct wg_time now)
+{
+	w->stats.gaps++;
+	worker_begin_engine(w);
+	wg_device_wake(w->env.device, since, now, &w->out);
+	worker_end_engine(w, now);
+	egress_flush_ready(w, now);
+}
+
 static unsigned
 turn_link(struct worker *w, struct wg_time now)
 {

@@ -49,6 +49,7 @@ struct worker_env {
 struct worker_stats {
 	struct drop_counts drops;
 	uint64_t handshakes_rx, keepalives_rx;
+	uint64_t gaps; /* times that worker_wake() was called */
 };
 
 struct worker {
@@ -112,6 +113,8 @@ unsigned worker_turn(struct worker *w, struct wg_time now, unsigned ready);
 struct mono worker_rest(struct worker *w, struct mono now);
 /* Runs the engine's due timers and sends control's mail. Worker 0 alone. */
 void worker_tick(struct worker *w, struct wg_time now);
+/* The device did not run since `since`. In place of a tick. Worker 0 alone. */
+void worker_wake(struct worker *w, struct mono since, struct wg_time now);
 
 /* --- for egress.c, ingress.c and crew.c --- */
 /* Alone under the lock between begin and end; end sends what the engine made. */

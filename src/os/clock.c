@@ -21,6 +21,13 @@ os_clock_mono(void)
 }
 
 int64_t
+os_clock_suspended_ns(void)
+{
+	int64_t awake_ns = read_ns(CLOCK_MONOTONIC);
+	return read_ns(CLOCK_BOOTTIME) - awake_ns;
+}
+
+int64_t
 os_clock_wall_ns(void)
 {
 	return read_ns(CLOCK_REALTIME);

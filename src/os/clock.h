@@ -8,6 +8,8 @@
 
 /* CLOCK_BOOTTIME: counts through suspend, never jumps. */
 struct mono os_clock_mono(void);
+/* How long the machine has been suspended since it started, to some microseconds. */
+int64_t os_clock_suspended_ns(void);
 /* CLOCK_REALTIME since 1970. */
 int64_t os_clock_wall_ns(void);
 /* Sleeps at least so long. For the command line and tests, never for a worker. */

@@ -178,6 +178,30 @@ wg_device_tick(struct wg_device *d, struct wg_time now, struct wg_out *out)
 	wg_agenda_run(d, now, out);
 }
 
+/* As old as a session gets before who sends or receives renews it. */
+static bool
+is_session_stale(const struct wg_peer *p, struct mono now)
+{
+	return !wg_peer_can_send(p, now) || wg_session_wants_rekey(p->current, 0, now);
+}
+
+void
+wg_device_wake(struct wg_device *d, struct mono since, struct wg_time now, struct wg_out *out)
+{
+	LIST_FOR_EACH(it, &d->roster.peers)
+	{
+		struct wg_peer *p = WEFT_CONTAINER_OF(it, struct wg_peer, of_device);
+		bool was_in_use =
+			wg_peer_can_send(p, since) || (p->timers.persistent_s && p->timers.is_up);
+		if (was_in_use && p->endpoint.addr.family != IP_FAMILY_NONE &&
+			is_session_stale(p, now.mono)) {
+			wg_agenda_want_session(d, p, now.mono, false);
+		}
+	}
+	/* Timers before messages: the end of old keys ends also an initiation under way. */
+	wg_device_tick(d, now, out);
+}
+
 struct mono
 wg_device_deadline(const struct wg_device *d)
 {

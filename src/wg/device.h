@@ -154,6 +154,13 @@ void wg_device_handle(struct wg_device *d, struct wg_time now, const uint8_t *da
 	const struct endpoint *from, struct wg_out *out);
 /* Runs what is due. */
 void wg_device_tick(struct wg_device *d, struct wg_time now, struct wg_out *out);
+/* Nobody looked at the device since `since` (process stopped, machine suspended), and keys aged
+ * meanwhile. Peers that were in use begin a handshake where theirs is at its end, before the
+ * first packet asks: those whose session could still send at `since`, and those with a
+ * persistent keepalive. One whose session had run out by then was idle, and stays so until it
+ * has something to say. Takes the place of wg_device_tick(), which alone would forget which
+ * peers had keys, and give up attempts that it had no chance to repeat. */
+void wg_device_wake(struct wg_device *d, struct mono since, struct wg_time now, struct wg_out *out);
 /* When wg_device_tick() is due next; MONO_NEVER when nothing is armed. */
 struct mono wg_device_deadline(const struct wg_device *d);
 /* Does what [shared] calls asked for, and releases the notes' references. */

@@ -92,6 +92,23 @@ def test_daemons_that_stood_still_for_six_seconds_answer_within_one(tunnel):
     assert r.rtt_ms[0] < 1000
 
 
+def test_daemon_sees_that_it_stood_still_and_that_idle_is_no_gap(lab):
+    """What it does then is tested with virtual time: test/sim, family sleep, and test/unit/wg/agenda.c."""
+    wire = pair(lab)
+    e = ends("", wire.b4)
+    e.a_conf.peers[0].keepalive = 1
+    e.up(wire.a, WEFT, wire.b, WEFT)
+    wait_ping(wire.a, B4)
+    gaps = lambda: [node.status()["gaps"] for node in (e.a, e.b)]
+    stays(lambda: gaps() == [0, 0], 1, "no gap while it runs")
+    os.kill(e.a.pid, signal.SIGSTOP)
+    start = time.monotonic()
+    wait_for(lambda: time.monotonic() > start + 6.5, 8)
+    os.kill(e.a.pid, signal.SIGCONT)
+    wait_for(lambda: gaps() == [1, 0], 2, "a alone has seen its gap")
+    wait_ping(wire.a, B4)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_both_ends_calling_in_the_same_millisecond_lose_nothing(lab, seed):
     """Both daemons stand still while a packet waits at each; then both go on at once."""

@@ -184,6 +184,31 @@ sim_run_clock(struct sim_world *w, uint64_t *sums)
 	sim_world_fini(w);
 }
 
+/* Of which peers host has a session that can send. */
+static uint32_t
+peers_in_use(const struct sim_world *w, unsigned host)
+{
+	uint32_t set = 0;
+	for (unsigned j = 0; j < w->n; j++) {
+		const struct wg_peer *p = sim_host_peer(&w->hosts[host], j);
+		if (p && wg_peer_can_send(p, sim_host_time(&w->hosts[host]).mono)) {
+			set |= 1u << j;
+		}
+	}
+	return set;
+}
+
+/* host has just slept for longer than a session lives, and these peers had one. */
+static void
+must_have_called(const struct sim_world *w, unsigned host, uint32_t peers)
+{
+	for (unsigned j = 0; j < w->n; j++) {
+		int64_t at_ns = w->hosts[host].peers[j].last_try_ns;
+		sim_check(w->report, !(peers & 1u << j) || at_ns == w->report->now.ns,
+			"host %u woke up and did not call host %u at once", host, j);
+	}
+}
+
 void
 sim_run_sleep(struct sim_world *w, uint64_t *sums)
 {
@@ -202,9 +227,13 @@ sim_run_sleep(struct sim_world *w, uint64_t *sums)
 		unsigned host = (unsigned)rng_below(&w->script, w->n);
 		unsigned other = (host + 1) % w->n;
 		w->traffic.is_on = rng_is_hit(&w->script, 0.7); /* to a sleeper */
+		uint32_t in_use = peers_in_use(w, host);
 		sim_world_sleep(w, host, ns);
 		sums[SIM_SUM_SLEEPS]++;
 		sim_world_run_ns(w, ns);
+		if (ns >= 200 * WEFT_NS_PER_S) {
+			must_have_called(w, host, in_use);
+		}
 		uint32_t id = sim_world_ping(w, host, other);
 		sim_world_run_ns(w, 2 * delay_ns + WEFT_NS_PER_S);
 		sim_check(w->report, sim_world_has_arrived(w, id),

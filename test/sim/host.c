@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "node/gap.h"
 #include "wg/engine.h"
 
 #define PORT_BYTES (1u << 20)
@@ -236,6 +237,19 @@ drain(struct sim_host *h)
 			sim_ledger_take(h->ledger, h->index, &f);
 			h->tally.delivered += f.packets;
 		}
+	}
+}
+
+void
+sim_host_wake(struct sim_host *h)
+{
+	int64_t slept_ns = h->report->now.ns - h->asleep_since_ns;
+	h->asleep_until_ns = 0;
+	sim_trace(h->report, "host %u wakes up", h->index);
+	/* As the runner has it. */
+	if (slept_ns > GAP_MIN_NS) {
+		struct wg_time now = sim_host_time(h);
+		worker_wake(h->w[0], mono_add_ns(now.mono, -slept_ns), now);
 	}
 }
 

@@ -55,6 +55,7 @@ struct sim_host {
 	int64_t wall_off_ns;     /* its wall clock less the world's time */
 	uint64_t stamp_s;        /* persisted */
 	int64_t asleep_until_ns; /* 0: awake */
+	int64_t asleep_since_ns; /* of the present or last sleep, world time */
 
 	/* Of the present life; device NULL: none. */
 	struct wg_device *device;
@@ -82,6 +83,8 @@ struct wg_time sim_host_time(const struct sim_host *h);
 struct mono sim_host_next(const struct sim_host *h);
 /* Awake and running. */
 bool sim_host_is_live(const struct sim_host *h);
+/* Ends its sleep. */
+void sim_host_wake(struct sim_host *h);
 /* Ticks if it is time, and turns all workers until they have nothing to do. */
 void sim_host_turn(struct sim_host *h);
 /* n packets as one frame; false when the port is full. Does not turn. */

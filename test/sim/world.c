@@ -153,8 +153,7 @@ turn_hosts(struct sim_world *w, unsigned touched)
 		}
 		bool is_due = !mono_is_before(w->report->now, sim_host_next(h));
 		if (h->asleep_until_ns && is_due) {
-			h->asleep_until_ns = 0;
-			sim_trace(w->report, "host %u wakes up", i);
+			sim_host_wake(h);
 		}
 		if (sim_host_is_live(h) && (is_due || touched & 1u << i)) {
 			sim_host_turn(h);
@@ -371,6 +370,7 @@ void
 sim_world_sleep(struct sim_world *w, unsigned host, int64_t ns)
 {
 	if (sim_host_is_live(&w->hosts[host])) {
+		w->hosts[host].asleep_since_ns = w->report->now.ns;
 		w->hosts[host].asleep_until_ns = w->report->now.ns + ns;
 		sim_trace(w->report, "host %u sleeps for %.3f s", host, (double)ns / 1e9);
 	}
@@ -434,7 +434,9 @@ make_quiet(struct sim_world *w)
 	w->attack_gap_ns = 0;
 	for (unsigned i = 0; i < w->n; i++) {
 		struct sim_host *h = &w->hosts[i];
-		h->asleep_until_ns = 0;
+		if (h->asleep_until_ns) {
+			sim_host_wake(h);
+		}
 		if (!h->device) {
 			sim_host_start(h);
 		}

@@ -471,6 +471,103 @@ active_flow_needs_few_exclusive_calls(void **state)
 	world_fini(&w);
 }
 
+/* Side 0 does not run for so long; the other side and the network do, but send it nothing. */
+static void
+stop_for(struct world *w, int64_t ns)
+{
+	struct mono since = w->now;
+	w->now.ns += ns;
+	wg_device_wake(w->sides[0].device, since, world_time(w, 0), &w->out);
+	world_flush(w, 0);
+}
+
+static void
+peer_in_use_gets_a_new_session_when_the_device_wakes(void **state)
+{
+	(void)state;
+	/* Past REKEY_AFTER_TIME, past REJECT_AFTER_TIME, and when the keys are wiped as well. */
+	static const int64_t stops_s[] = {115, 200, 600};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(stops_s); i++) {
+		struct world w;
+		setup(&w, 60 + i);
+		uint64_t seq = w.sides[0].sent[WIRE_WG_TYPE_DATA];
+		stop_for(&w, stops_s[i] * WEFT_NS_PER_S);
+		assert_int_equal(initiations(&w, 0), 2);
+		world_run_s(&w, 0.5);
+		assert_true(world_info(&w, 0, 1).has_session);
+		assert_true(mono_diff_ns(w.now, world_info(&w, 0, 1).session_born) < WEFT_NS_PER_S);
+		/* The first packet needs no handshake any more. */
+		world_send(&w, 0, 1, "awake");
+		world_run_s(&w, 0.5);
+		assert_string_equal(w.sides[1].last, "awake");
+		assert_int_equal(initiations(&w, 0), 2);
+		assert_true(w.sides[0].sent[WIRE_WG_TYPE_DATA] > seq);
+		world_fini(&w);
+	}
+}
+
+static void
+young_session_survives_a_gap_without_a_handshake(void **state)
+{
+	(void)state;
+	struct world w;
+	setup(&w, 64);
+	stop_for(&w, 6 * WEFT_NS_PER_S);
+	world_run_s(&w, 20);
+	assert_int_equal(initiations(&w, 0), 1);
+	world_fini(&w);
+}
+
+static void
+peer_that_was_idle_before_the_gap_is_left_alone(void **state)
+{
+	(void)state;
+	struct world w;
+	setup(&w, 65);
+	world_run_s(&w, 175); /* its session has run out, and nobody minded */
+	stop_for(&w, 200 * WEFT_NS_PER_S);
+	world_run_s(&w, 20);
+	assert_int_equal(initiations(&w, 0), 1);
+	world_fini(&w);
+}
+
+static void
+peer_with_a_persistent_keepalive_is_called_whatever_it_had_before(void **state)
+{
+	(void)state;
+	struct world w;
+	setup(&w, 66);
+	wg_peer_set_keepalive(
+		w.sides[0].device, world_peer(&w, 0, 1), 1000, world_time(&w, 0), &w.out);
+	wg_device_set_up(w.sides[0].device, true, world_time(&w, 0), &w.out);
+	world_flush(&w, 0);
+	world_run_s(&w, 300); /* without a session that can send */
+	uint64_t before = initiations(&w, 0);
+	stop_for(&w, 6 * WEFT_NS_PER_S);
+	assert_int_equal(initiations(&w, 0), before + 1);
+	world_run_s(&w, 0.5);
+	assert_true(world_info(&w, 0, 1).has_session);
+	world_fini(&w);
+}
+
+static void
+attempts_under_way_begin_anew_after_a_gap(void **state)
+{
+	(void)state;
+	struct world w;
+	setup(&w, 67);
+	w.sides[1].is_deaf = true;
+	world_run_s(&w, 110);
+	world_send(&w, 0, 1, "x"); /* renews */
+	world_run_s(&w, 1);
+	stop_for(&w, 200 * WEFT_NS_PER_S);
+	assert_int_equal(w.sides[0].events[WG_EVENT_GAVE_UP], 0);
+	w.sides[1].is_deaf = false;
+	world_run_s(&w, 6);
+	assert_true(wg_peer_can_send(world_peer(&w, 0, 1), w.now));
+	world_fini(&w);
+}
+
 int
 main(void)
 {
@@ -493,6 +590,11 @@ main(void)
 		cmocka_unit_test(full_out_loses_nothing),
 		cmocka_unit_test(one_call_sends_few_initiations_so_that_others_can_use_the_device),
 		cmocka_unit_test(active_flow_needs_few_exclusive_calls),
+		cmocka_unit_test(peer_in_use_gets_a_new_session_when_the_device_wakes),
+		cmocka_unit_test(young_session_survives_a_gap_without_a_handshake),
+		cmocka_unit_test(peer_that_was_idle_before_the_gap_is_left_alone),
+		cmocka_unit_test(peer_with_a_persistent_keepalive_is_called_whatever_it_had_before),
+		cmocka_unit_test(attempts_under_way_begin_anew_after_a_gap),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
