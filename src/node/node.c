@@ -199,13 +199,20 @@ open_links(struct node *n, uint16_t port, uint32_t mark, struct link *links[])
 	return e;
 }
 
-static void
-watch(struct runner *r)
+static enum weft_err
+watch_link(struct runner *r, const struct link *l)
 {
-	int fds[2] = {-1, -1};
-	size_t n = link_udp_fds(r->worker->link, fds);
-	weft_assert(runner_watch(r, port_tun_fd(r->worker->port), fds[0], n > 1 ? fds[1] : -1) ==
-		    WEFT_OK);
+	int fds[2];
+	size_t n = link_udp_fds(l, fds);
+	return runner_watch_link(r, fds, n);
+}
+
+static void
+unwatch_link(struct runner *r, const struct link *l)
+{
+	int fds[2];
+	size_t n = link_udp_fds(l, fds);
+	runner_unwatch_link(r, fds, n);
 }
 
 /* Takes the link over, on failure too. */
@@ -251,10 +258,10 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 	r->deadline_ns = &n->deadline_ns;
 	r->closed = on_closed;
 	r->ctx = n;
-	n->runners_n++;
-	watch(r);
+	n->runners_n++; /* stop_workers() frees it from now on */
 	n->aead_name = aead_backend_name(w->aead);
-	return WEFT_OK;
+	e = runner_watch_port(r, port_tun_fd(port));
+	return e ? e : watch_link(r, link);
 
 undo_port:
 	port->ops->close(port);
@@ -439,20 +446,34 @@ node_unlock_shared(struct node *n)
 	os_rwlock_read_unlock(&n->lock);
 }
 
+struct link_ask {
+	struct link *link;
+	enum weft_err e;
+};
+
+static void
+watch_fresh(struct runner *r, void *arg)
+{
+	struct link_ask *a = arg;
+	a->e = watch_link(r, a->link);
+}
+
+static void
+unwatch_fresh(struct runner *r, void *arg)
+{
+	unwatch_link(r, arg);
+}
+
+/* Its descriptors are watched. What arrives on the old sockets between the last look and their
+ * close is lost, some microseconds' worth. */
 static void
 swap_link(struct runner *r, void *arg)
 {
 	struct link *fresh = arg;
-	struct link *old = r->worker->link;
-	/* Counters go on; what lies unread in the old sockets is lost as in any rebind, and so,
-	 * uncounted, is what was received and did not fit the last job. */
+	struct link *old = worker_swap_link(r->worker, fresh, node_time());
+	unwatch_link(r, old);
 	link_udp_sync(old);
-	fresh->stats = old->stats;
-	r->worker->rx_n = 0;
-	r->worker->rx_i = 0;
-	r->worker->rx_off = 0;
-	r->worker->link = fresh;
-	watch(r);
+	fresh->stats = old->stats; /* counters go on */
 	old->ops->close(old);
 }
 
@@ -467,11 +488,31 @@ node_set_listen_port(struct node *n, uint16_t port)
 	if (e) {
 		return e;
 	}
+	/* All that can fail comes first: then all workers swap, or none. */
+	unsigned watched = 0;
+	for (; watched < n->runners_n; watched++) {
+		struct link_ask a = {.link = links[watched]};
+		runner_ask(&n->runners[watched], watch_fresh, &a);
+		if (a.e) {
+			e = a.e;
+			goto undo_links;
+		}
+	}
 	atomic_store(&n->listen_port, link_udp_port(links[0]));
 	for (unsigned i = 0; i < n->runners_n; i++) {
 		runner_ask(&n->runners[i], swap_link, links[i]);
 	}
 	return WEFT_OK;
+
+undo_links:
+	while (watched > 0) {
+		watched--;
+		runner_ask(&n->runners[watched], unwatch_fresh, links[watched]);
+	}
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		links[i]->ops->close(links[i]);
+	}
+	return e;
 }
 
 struct mark_ask {

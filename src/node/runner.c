@@ -8,8 +8,8 @@
 #include "node/node.h"
 #include "os/clock.h"
 
-/* The wake, and the three of runner_watch(). */
-#define RUNNER_WATCHES 8
+/* The wake, the port, and a link of two sockets beside the one that it replaces. */
+#define RUNNER_WATCHES 6
 /* Turns of helping others without finding work before a worker of a crew sleeps: about as long
  * as waking it again would take. */
 #define HELP_SPINS 200
@@ -42,7 +42,7 @@ enum weft_err
 runner_init(struct runner *r, struct worker *w)
 {
 	r->worker = w;
-	r->fds[0] = r->fds[1] = r->fds[2] = -1;
+	r->port_fd = -1;
 	enum weft_err e = os_loop_new(RUNNER_WATCHES, &r->loop);
 	if (e) {
 		return e;
@@ -67,28 +67,36 @@ undo_loop:
 }
 
 enum weft_err
-runner_watch(struct runner *r, int port, int link4, int link6)
+runner_watch_port(struct runner *r, int fd)
 {
-	int fds[3] = {port, link4, link6};
-	for (unsigned i = 0; i < 3; i++) {
-		if (r->fds[i] >= 0) {
-			os_loop_del(r->loop, r->fds[i]);
-		}
-		r->fds[i] = -1;
+	enum weft_err e = os_loop_add(r->loop, fd, OS_READABLE, on_port, r);
+	if (!e) {
+		r->port_fd = fd;
+		r->ready |= WORKER_READY_PORT;
 	}
-	for (unsigned i = 0; i < 3; i++) {
-		if (fds[i] < 0) {
-			continue;
-		}
-		enum weft_err e =
-			os_loop_add(r->loop, fds[i], OS_READABLE, i == 0 ? on_port : on_link, r);
+	return e;
+}
+
+enum weft_err
+runner_watch_link(struct runner *r, const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum weft_err e = os_loop_add(r->loop, fds[i], OS_READABLE, on_link, r);
 		if (e) {
+			runner_unwatch_link(r, fds, i);
 			return e;
 		}
-		r->fds[i] = fds[i];
 	}
-	r->ready |= WORKER_READY_LINK | WORKER_READY_PORT;
+	r->ready |= WORKER_READY_LINK;
 	return WEFT_OK;
+}
+
+void
+runner_unwatch_link(struct runner *r, const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		os_loop_del(r->loop, fds[i]);
+	}
 }
 
 /* Returns whether to stop. */
@@ -165,8 +173,8 @@ run(void *arg)
 		struct mono rest = worker_rest(r->worker, now.mono);
 		if (r->worker->is_closed) {
 			r->worker->is_closed = false;
-			os_loop_del(r->loop, r->fds[0]);
-			r->fds[0] = -1;
+			os_loop_del(r->loop, r->port_fd);
+			r->port_fd = -1;
 			r->closed(r->ctx);
 		}
 		if (more & (WORKER_READY_LINK | WORKER_READY_PORT)) {

@@ -22,7 +22,7 @@ struct runner {
 	struct os_wake wake;
 	struct gap gap;        /* worker 0's */
 	unsigned ready;        /* what the loop's callbacks saw */
-	int fds[3];            /* port, link IPv4, link IPv6; -1: none */
+	int port_fd;           /* watched; -1: none */
 	_Atomic bool has_news; /* stop or ask is set: look under the mutex */
 	struct os_mutex mutex; /* guards the rest */
 	struct os_cond done;
@@ -31,15 +31,19 @@ struct runner {
 	void *ask_arg;
 };
 
-/* fds as in the field. The worker must have been made; on failure it stays the caller's. */
+/* The worker must have been made; on failure it stays the caller's. */
 WEFT_MUST_CHECK enum weft_err runner_init(struct runner *r, struct worker *w);
 WEFT_MUST_CHECK enum weft_err runner_start(struct runner *r);
 /* Ends the thread. Other workers may still wake this one, until runner_fini(). */
 void runner_stop(struct runner *r);
 /* Frees the worker too. When no runner of the node has a thread any more. */
 void runner_fini(struct runner *r);
-/* Watches these descriptors from now on. On the runner's thread, or before its start. */
-WEFT_MUST_CHECK enum weft_err runner_watch(struct runner *r, int port, int link4, int link6);
+/* Watches the port, or descriptors of a link besides those it has. On failure none of them. On
+ * the runner's thread, or before its start. */
+WEFT_MUST_CHECK enum weft_err runner_watch_port(struct runner *r, int fd);
+WEFT_MUST_CHECK enum weft_err runner_watch_link(struct runner *r, const int *fds, size_t n);
+/* Those that are watched. */
+void runner_unwatch_link(struct runner *r, const int *fds, size_t n);
 /* Runs ask on the runner's thread between two turns and waits for it. Not under the node's
  * lock, which a turn may be waiting for. */
 void runner_ask(struct runner *r, void (*ask)(struct runner *r, void *arg), void *arg);

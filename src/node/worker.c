@@ -12,6 +12,8 @@
 /* Batches of one kind in a turn before the other side gets its chance: bounds the time that a
  * ping waits behind a bulk transfer to this many batches of about 50 us. */
 #define TURN_BATCHES 4
+/* Of one worker 16,384 datagrams, which is more than its socket's buffer holds. */
+#define SWAP_TURNS_MAX 16
 
 static enum weft_err
 alloc_buffers(struct worker *w)
@@ -313,4 +315,31 @@ worker_turn(struct worker *w, struct wg_time now, unsigned ready)
 		more |= turn_port(w, now);
 	}
 	return more;
+}
+
+/* Datagrams that the link has handed over and nobody has taken. */
+static uint64_t
+forget_received(struct worker *w)
+{
+	uint64_t n = 0;
+	for (; w->rx_i < w->rx_n; w->rx_i++, w->rx_off = 0) {
+		const struct link_rx *rx = &w->rx[w->rx_i];
+		n += (rx->len - w->rx_off + rx->seg - 1) / rx->seg;
+	}
+	w->rx_n = 0;
+	w->rx_i = 0;
+	return n;
+}
+
+struct link *
+worker_swap_link(struct worker *w, struct link *fresh, struct wg_time now)
+{
+	struct link *old = w->link;
+	unsigned more = WORKER_READY_LINK;
+	for (unsigned i = 0; i < SWAP_TURNS_MAX && (more & WORKER_READY_LINK); i++) {
+		more = worker_turn(w, now, WORKER_READY_LINK);
+	}
+	w->stats.drops.n[DROP_RX_REBIND] += forget_received(w);
+	w->link = fresh;
+	return old;
 }

@@ -116,6 +116,11 @@ void worker_tick(struct worker *w, struct wg_time now);
 /* The device did not run since `since`. In place of a tick. Worker 0 alone. */
 void worker_wake(struct worker *w, struct mono since, struct wg_time now);
 
+/* Goes on with another link, after taking what has come on the present one: all of it, unless
+ * more comes all the while; what is in hand then counts as DROP_RX_REBIND. Returns the one it
+ * had, which is the caller's now. Between turns. */
+struct link *worker_swap_link(struct worker *w, struct link *fresh, struct wg_time now);
+
 /* --- for egress.c, ingress.c and crew.c --- */
 /* Alone under the lock between begin and end; end sends what the engine made. */
 void worker_begin_engine(struct worker *w);

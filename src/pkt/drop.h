@@ -11,6 +11,7 @@
 	X(RX_SHORT, "datagram shorter than its message type, or empty")                            \
 	X(RX_TYPE, "datagram with an unknown type, reserved bits, or longer than its type")        \
 	X(RX_TRUNCATED, "datagram longer than the receive buffer")                                 \
+	X(RX_REBIND, "more came than could be taken while the listen port changed")                \
 	X(RX_INDEX, "no session has the receiver index")                                           \
 	X(RX_AUTH, "authentication tag is wrong")                                                  \
 	X(RX_REPLAY, "counter seen before, older than the window, or past REJECT_AFTER_MESSAGES")  \

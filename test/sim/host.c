@@ -440,9 +440,9 @@ check_out(const struct sim_host *h)
 static void
 check_in(const struct sim_host *h)
 {
-	static const enum drop_reason lost[] = {DROP_RX_SHORT, DROP_RX_TYPE, DROP_RX_INDEX,
-		DROP_RX_AUTH, DROP_RX_REPLAY, DROP_RX_EXPIRED, DROP_RX_INNER, DROP_RX_ECN,
-		DROP_RX_SOURCE, DROP_RX_EXT, DROP_PORT_FULL};
+	static const enum drop_reason lost[] = {DROP_RX_SHORT, DROP_RX_TYPE, DROP_RX_REBIND,
+		DROP_RX_INDEX, DROP_RX_AUTH, DROP_RX_REPLAY, DROP_RX_EXPIRED, DROP_RX_INNER,
+		DROP_RX_ECN, DROP_RX_SOURCE, DROP_RX_EXT, DROP_PORT_FULL};
 	static const enum drop_reason handshakes[] = {DROP_HS_MAC1, DROP_HS_MAC2, DROP_HS_RATE,
 		DROP_HS_AUTH, DROP_HS_PEER, DROP_HS_STALE, DROP_HS_FLOOD, DROP_HS_INDEX};
 	const struct sim_port_tally *in = &h->net->tally[h->index];

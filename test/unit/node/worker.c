@@ -511,6 +511,84 @@ crew_of_four_never_reorders_any_of_four_flows(void **state)
 	check_order(4, 12, 5000);
 }
 
+/* A link on which something always comes: runs of datagrams of an unknown type. */
+struct endless_link {
+	struct link link;
+	uint64_t given;
+	uint8_t bytes[16 * 100];
+};
+
+static enum weft_err
+endless_receive(struct link *l, struct link_rx *rx, size_t cap, size_t *n)
+{
+	struct endless_link *e = WEFT_CONTAINER_OF(l, struct endless_link, link);
+	for (size_t i = 0; i < cap; i++) {
+		rx[i] = (struct link_rx){.data = e->bytes, .len = sizeof(e->bytes) - 1, .seg = 16};
+	}
+	*n = cap;
+	e->given += cap * 100;
+	return WEFT_OK;
+}
+
+static void
+endless_close(struct link *l)
+{
+	(void)l;
+}
+
+static void
+swapped_link_is_emptied_first(void **state)
+{
+	(void)state;
+	for (unsigned workers = 1; workers <= 2; workers++) {
+		struct pair p;
+		pair_init(&p, workers, 20 + workers);
+		assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+		pair_run(&p, at_s(1), 20);
+		uint16_t flow;
+		uint32_t seq, len, want = 1;
+		assert_true(pair_take(&p, 1, 0, &flow, &seq, &len));
+		/* Two jobs and a half lie unread at node 1. */
+		for (; want <= 640; want++) {
+			assert_true(pair_inject(&p, 0, 0, 1, want, 100));
+			worker_turn(p.node[0].w[0], at_s(1), WORKER_READY_PORT);
+		}
+		const struct endpoint at[2] = {{.port = 1}, {.port = 2}};
+		struct link *fresh[2];
+		assert_int_equal(link_mem_pair(1 << 16, at, fresh), WEFT_OK);
+		struct worker *w = p.node[1].w[0];
+		struct link *old = worker_swap_link(w, fresh[0], at_s(1));
+		assert_ptr_equal(w->link, fresh[0]);
+		assert_int_equal(w->stats.drops.n[DROP_RX_REBIND], 0);
+		for (seq = 0, want = 1; want <= 640; want++) {
+			assert_true(pair_take(&p, 1, 0, &flow, &seq, &len));
+			assert_int_equal(seq, want);
+		}
+		old->ops->close(old);
+		fresh[1]->ops->close(fresh[1]);
+		pair_fini(&p);
+	}
+}
+
+static void
+swap_under_a_flood_ends_and_counts_what_it_had_in_hand(void **state)
+{
+	(void)state;
+	static const struct link_ops ops = {.receive = endless_receive, .close = endless_close};
+	struct pair p;
+	pair_init(&p, 1, 23);
+	struct endless_link flood = {.link.ops = &ops};
+	memset(flood.bytes, 0x77, sizeof(flood.bytes));
+	struct worker *w = p.node[0].w[0];
+	struct link *good = worker_swap_link(w, &flood.link, at_s(1));
+	assert_ptr_equal(worker_swap_link(w, good, at_s(1)), &flood.link);
+	assert_ptr_equal(w->link, good);
+	assert_true(w->stats.drops.n[DROP_RX_REBIND] > 0);
+	assert_int_equal(
+		w->stats.drops.n[DROP_RX_TYPE] + w->stats.drops.n[DROP_RX_REBIND], flood.given);
+	pair_fini(&p);
+}
+
 int
 main(void)
 {
@@ -531,6 +609,8 @@ main(void)
 		cmocka_unit_test(worker_lets_go_of_keys_that_were_idle_for_ten_seconds),
 		cmocka_unit_test(crew_of_four_never_reorders_one_flow),
 		cmocka_unit_test(crew_of_four_never_reorders_any_of_four_flows),
+		cmocka_unit_test(swapped_link_is_emptied_first),
+		cmocka_unit_test(swap_under_a_flood_ends_and_counts_what_it_had_in_hand),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
