@@ -18,6 +18,7 @@ static const uint32_t sizes[] = {64, 256, 1280, 1420};
 struct crypto_work {
 	struct aead *aead;
 	struct aead_key key;
+	const char *cipher_name;
 	uint8_t *memory;
 	struct aead_op ops[PACKETS];
 	size_t batch;
@@ -57,17 +58,19 @@ static void
 run_one(struct bench *b, struct crypto_work *w, uint32_t size)
 {
 	static const struct bench_steps seal = {nothing, seal_all}, open = {seal_all, open_all};
-	char series[64];
+	char series[64], seal_plot[48], open_plot[48];
 	struct bench_label l = {
 		.series = series, .x_name = "bytes a packet", .x = size, .unit = "ns/packet"};
 	for (size_t i = 0; i < PACKETS; i++) {
 		w->ops[i] = (struct aead_op){.data = w->memory + i * SLOT, .len = size};
 	}
 	snprintf(series, sizeof(series), "%s, batch of %zu", aead_backend_name(w->aead), w->batch);
-	l.plot = "seal, ChaCha20-Poly1305";
+	snprintf(seal_plot, sizeof(seal_plot), "seal, %s", w->cipher_name);
+	snprintf(open_plot, sizeof(open_plot), "open, %s", w->cipher_name);
+	l.plot = seal_plot;
 	bench_time_steps(b, &l, &seal, w, PACKETS);
 	bench_use(b, w->ops[PACKETS - 1].data[size]);
-	l.plot = "open, ChaCha20-Poly1305";
+	l.plot = open_plot;
 	bench_time_steps(b, &l, &open, w, PACKETS);
 	if (w->right != PACKETS) {
 		bench_fail(b, "%s opened %zu of %d packets", series, w->right, PACKETS);
@@ -92,22 +95,33 @@ run_backend(struct bench *b, enum aead_backend backend, const char *name, struct
 	aead_free(w->aead);
 }
 
+static void
+run_cipher(struct bench *b, enum aead_cipher cipher, const char *name, struct crypto_work *w)
+{
+	uint8_t key[AEAD_KEY_LEN];
+	struct rng rng;
+	rng_init(&rng, 1);
+	rng_fill(&rng, key, sizeof(key));
+	rng_fill(&rng, w->memory, PACKETS * SLOT);
+	aead_key_init(&w->key, cipher, key);
+	w->cipher_name = name;
+	run_backend(b, AEAD_BACKEND_LIBCRYPTO, "libcrypto", w);
+	run_backend(b, AEAD_BACKEND_IPSEC_MB, "ipsec-mb", w);
+	aead_key_fini(&w->key);
+}
+
 void
 bench_crypto(struct bench *b)
 {
 	struct crypto_work w = {.memory = malloc(PACKETS * SLOT)};
-	uint8_t key[AEAD_KEY_LEN];
-	struct rng rng;
 	if (!w.memory) {
 		bench_fail(b, "out of memory");
 		return;
 	}
-	rng_init(&rng, 1);
-	rng_fill(&rng, key, sizeof(key));
-	rng_fill(&rng, w.memory, PACKETS * SLOT);
-	aead_key_init(&w.key, key);
-	run_backend(b, AEAD_BACKEND_LIBCRYPTO, "libcrypto", &w);
-	run_backend(b, AEAD_BACKEND_IPSEC_MB, "ipsec-mb", &w);
-	aead_key_fini(&w.key);
+	run_cipher(b, AEAD_CIPHER_CHACHA20_POLY1305, "ChaCha20-Poly1305", &w);
+	run_cipher(b, AEAD_CIPHER_AES_256_GCM, "AES-256-GCM", &w);
+	if (!aead_has_fast_aes()) {
+		bench_note(b, "this CPU has no instructions for AES-GCM");
+	}
 	free(w.memory);
 }

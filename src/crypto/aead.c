@@ -7,6 +7,7 @@
 #include "weft_config.h"
 
 #include "crypto/aead_backend.h"
+#include "crypto/cpu.h"
 #include "crypto/secret.h"
 
 #ifndef WEFT_HAVE_IPSEC_MB
@@ -61,9 +62,16 @@ aead_backend_name(const struct aead *a)
 	return a->ops->name;
 }
 
-void
-aead_key_init(struct aead_key *k, const uint8_t bytes[AEAD_KEY_LEN])
+bool
+aead_has_fast_aes(void)
 {
+	return cpu_has_aes_gcm();
+}
+
+void
+aead_key_init(struct aead_key *k, enum aead_cipher cipher, const uint8_t bytes[AEAD_KEY_LEN])
+{
+	k->cipher = cipher;
 	memcpy(k->bytes, bytes, AEAD_KEY_LEN);
 }
 

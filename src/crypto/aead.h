@@ -3,7 +3,8 @@
  *
  * A struct aead is one thread's engine with its backend's contexts: never shared between
  * threads. A struct aead_key may be used by many engines at once, read-only. Nonces are 32
- * zero bits and the 64-bit counter little-endian, as WireGuard has them; no additional data. */
+ * zero bits and the 64-bit counter little-endian, as WireGuard has them, for either cipher; no
+ * additional data. */
 #ifndef WEFT_CRYPTO_AEAD_H
 #define WEFT_CRYPTO_AEAD_H
 
@@ -22,9 +23,17 @@ enum aead_backend {
 	AEAD_BACKEND_IPSEC_MB,
 };
 
-/* Wiped by aead_key_fini(). */
+enum aead_cipher {
+	AEAD_CIPHER_CHACHA20_POLY1305, /* RFC 8439 */
+	AEAD_CIPHER_AES_256_GCM,       /* NIST SP 800-38D */
+};
+#define AEAD_CIPHER_COUNT 2
+
+/* Of one cipher for its whole life: the same bytes are never used with two. Wiped by
+ * aead_key_fini(). */
 struct aead_key {
 	uint8_t bytes[AEAD_KEY_LEN];
+	enum aead_cipher cipher;
 };
 
 /* One packet, transformed in place. */
@@ -43,11 +52,15 @@ void aead_free(struct aead *a);
 /* "libcrypto" or "ipsec-mb". */
 const char *aead_backend_name(const struct aead *a);
 
-void aead_key_init(struct aead_key *k, const uint8_t bytes[AEAD_KEY_LEN]);
+/* Are AES and the multiplication of GCM instructions of this CPU? Without them AES-256-GCM is
+ * several times slower than ChaCha20-Poly1305. Does not change while the process lives. */
+bool aead_has_fast_aes(void);
+
+void aead_key_init(struct aead_key *k, enum aead_cipher cipher, const uint8_t bytes[AEAD_KEY_LEN]);
 void aead_key_fini(struct aead_key *k);
 
-/* Drops what the engine keeps of a key between calls: libcrypto's contexts hold the last one.
- * For whoever lets the engine lie idle: the session may end meanwhile. */
+/* Drops what the engine keeps of keys between calls: it holds the last few, expanded. For
+ * whoever lets the engine lie idle: the sessions may end meanwhile. */
 void aead_forget(struct aead *a);
 
 /* Encrypts every op in place and writes its tag. Cannot fail. */

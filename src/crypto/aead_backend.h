@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a bulk AEAD library must offer to stand behind aead.h.
  *
- * A backend embeds struct aead as its first member and fills ops. A second cipher comes in as a
- * field of struct aead_key that seal and open switch on: its contexts belong into the same
- * engine, so that sessions of either cipher share a thread's engine. */
+ * A backend embeds struct aead as its first member and fills ops. seal and open switch on the
+ * key's cipher; the contexts of both ciphers are in one engine, so that sessions of either share
+ * a thread's engine. */
 #ifndef WEFT_CRYPTO_AEAD_BACKEND_H
 #define WEFT_CRYPTO_AEAD_BACKEND_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AEAD by OpenSSL's libcrypto, a packet at a time.
  *
- * One EVP context a direction keeps its key; a packet changes the nonce only. */
+ * An EVP context keeps its key expanded; a packet changes the nonce only. */
 #include <stdlib.h>
 
 #include <openssl/evp.h>
@@ -9,30 +9,38 @@
 #include "base/assert.h"
 #include "base/endian.h"
 #include "crypto/aead_backend.h"
+#include "crypto/aead_cache.h"
 #include "crypto/secret.h"
 
-/* One direction. The key is remembered by its bytes: a session's memory may be freed and come
- * back with another key at the same address. */
-struct half {
-	EVP_CIPHER_CTX *ctx;
-	struct aead_key key; /* the one that ctx has loaded; zero at first */
+/* One cipher in one direction: a context for each key that is kept. */
+struct lane {
+	EVP_CIPHER_CTX *ctx[AEAD_CACHE_SLOTS];
+	struct aead_cache cache;
 };
 
 struct engine {
 	struct aead base;
-	struct half seal;
-	struct half open;
+	struct lane seal[AEAD_CIPHER_COUNT];
+	struct lane open[AEAD_CIPHER_COUNT];
 };
 
 static void
-half_load(struct half *h, const struct aead_key *k)
+key_load(EVP_CIPHER_CTX *ctx, const uint8_t key[AEAD_KEY_LEN])
 {
-	if (secret_is_equal(h->key.bytes, k->bytes, AEAD_KEY_LEN)) {
-		return;
-	}
-	int done = EVP_CipherInit_ex2(h->ctx, NULL, k->bytes, NULL, -1, NULL);
+	int done = EVP_CipherInit_ex2(ctx, NULL, key, NULL, -1, NULL);
 	weft_assert(done == 1);
-	h->key = *k;
+}
+
+/* The context that has the key. */
+static EVP_CIPHER_CTX *
+lane_ctx(struct lane *l, const struct aead_key *k)
+{
+	bool is_new;
+	size_t slot = aead_cache_find(&l->cache, k, &is_new);
+	if (is_new) {
+		key_load(l->ctx[slot], k->bytes);
+	}
+	return l->ctx[slot];
 }
 
 static void
@@ -80,10 +88,10 @@ static void
 libcrypto_seal(struct aead *a, const struct aead_key *k, struct aead_op *ops, size_t n)
 {
 	struct engine *e = (struct engine *)a;
-	half_load(&e->seal, k);
+	EVP_CIPHER_CTX *ctx = lane_ctx(&e->seal[k->cipher], k);
 	for (size_t i = 0; i < n; i++) {
 		weft_dassert(ops[i].len <= UINT16_MAX);
-		seal_one(e->seal.ctx, &ops[i]);
+		seal_one(ctx, &ops[i]);
 	}
 }
 
@@ -92,30 +100,53 @@ libcrypto_open(struct aead *a, const struct aead_key *k, struct aead_op *ops, si
 {
 	struct engine *e = (struct engine *)a;
 	size_t right = 0;
-	half_load(&e->open, k);
+	EVP_CIPHER_CTX *ctx = lane_ctx(&e->open[k->cipher], k);
 	for (size_t i = 0; i < n; i++) {
 		weft_dassert(ops[i].len <= UINT16_MAX);
-		ops[i].ok = open_one(e->open.ctx, &ops[i]);
+		ops[i].ok = open_one(ctx, &ops[i]);
 		right += ops[i].ok;
 	}
 	return right;
 }
 
 static void
+lane_forget(struct lane *l)
+{
+	static const uint8_t zeros[AEAD_KEY_LEN];
+	for (size_t i = 0; i < AEAD_CACHE_SLOTS; i++) {
+		if (aead_cache_is_used(&l->cache, i)) {
+			key_load(l->ctx[i], zeros);
+		}
+	}
+	aead_cache_clear(&l->cache);
+}
+
+static void
 libcrypto_forget(struct aead *a)
 {
-	static const struct aead_key zero_key;
 	struct engine *e = (struct engine *)a;
-	half_load(&e->seal, &zero_key);
-	half_load(&e->open, &zero_key);
+	for (size_t i = 0; i < AEAD_CIPHER_COUNT; i++) {
+		lane_forget(&e->seal[i]);
+		lane_forget(&e->open[i]);
+	}
+}
+
+static void
+lane_fini(struct lane *l)
+{
+	for (size_t i = 0; i < AEAD_CACHE_SLOTS; i++) {
+		EVP_CIPHER_CTX_free(l->ctx[i]); /* wipes its key */
+	}
 }
 
 static void
 libcrypto_free(struct aead *a)
 {
 	struct engine *e = (struct engine *)a;
-	EVP_CIPHER_CTX_free(e->seal.ctx); /* wipes its key */
-	EVP_CIPHER_CTX_free(e->open.ctx);
+	for (size_t i = 0; i < AEAD_CIPHER_COUNT; i++) {
+		lane_fini(&e->seal[i]);
+		lane_fini(&e->open[i]);
+	}
 	secret_wipe(e, sizeof(*e));
 	free(e);
 }
@@ -128,6 +159,41 @@ static const struct aead_backend_ops libcrypto_ops = {
 	.open = libcrypto_open,
 };
 
+/* What was made before a failure is left to lane_fini(). */
+static enum weft_err
+lane_init(struct lane *l, const EVP_CIPHER *cipher, int is_seal)
+{
+	/* Packets allocate nothing: a context without a key would make its own memory later. */
+	static const uint8_t zeros[AEAD_KEY_LEN];
+	for (size_t i = 0; i < AEAD_CACHE_SLOTS; i++) {
+		l->ctx[i] = EVP_CIPHER_CTX_new();
+		if (l->ctx[i] == NULL ||
+			EVP_CipherInit_ex2(l->ctx[i], cipher, zeros, NULL, is_seal, NULL) != 1) {
+			return WEFT_ENOMEM;
+		}
+	}
+	return WEFT_OK;
+}
+
+static enum weft_err
+lanes_init(struct engine *e, enum aead_cipher which)
+{
+	static const char *const names[] = {
+		[AEAD_CIPHER_CHACHA20_POLY1305] = "ChaCha20-Poly1305",
+		[AEAD_CIPHER_AES_256_GCM] = "AES-256-GCM",
+	};
+	EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, names[which], NULL);
+	if (cipher == NULL) {
+		return WEFT_ENOTSUP;
+	}
+	enum weft_err err = lane_init(&e->seal[which], cipher, 1);
+	if (err == WEFT_OK) {
+		err = lane_init(&e->open[which], cipher, 0);
+	}
+	EVP_CIPHER_free(cipher); /* the contexts hold it */
+	return err;
+}
+
 enum weft_err
 aead_libcrypto_new(struct aead **out)
 {
@@ -136,26 +202,13 @@ aead_libcrypto_new(struct aead **out)
 		return WEFT_ENOMEM;
 	}
 	e->base.ops = &libcrypto_ops;
-	enum weft_err err = WEFT_ENOTSUP;
-	EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, "ChaCha20-Poly1305", NULL);
-	if (cipher == NULL) {
-		goto undo_engine;
+	for (int i = 0; i < AEAD_CIPHER_COUNT; i++) {
+		enum weft_err err = lanes_init(e, (enum aead_cipher)i);
+		if (err != WEFT_OK) {
+			libcrypto_free(&e->base);
+			return err;
+		}
 	}
-	err = WEFT_ENOMEM;
-	e->seal.ctx = EVP_CIPHER_CTX_new();
-	e->open.ctx = EVP_CIPHER_CTX_new();
-	if (e->seal.ctx == NULL || e->open.ctx == NULL ||
-		EVP_EncryptInit_ex2(e->seal.ctx, cipher, e->seal.key.bytes, NULL, NULL) != 1 ||
-		EVP_DecryptInit_ex2(e->open.ctx, cipher, e->open.key.bytes, NULL, NULL) != 1) {
-		goto undo_cipher;
-	}
-	EVP_CIPHER_free(cipher); /* the contexts hold it */
 	*out = &e->base;
 	return WEFT_OK;
-
-undo_cipher:
-	EVP_CIPHER_free(cipher);
-undo_engine:
-	libcrypto_free(&e->base);
-	return err;
 }

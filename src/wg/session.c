@@ -28,8 +28,8 @@ wg_session_new(struct wg_peer *peer, struct mono now, bool is_initiator,
 	atomic_init(&s->next_counter, 0);
 	atomic_flag_clear(&s->is_window_taken);
 	wg_replay_init(&s->window);
-	aead_key_init(&s->send, keys->send);
-	aead_key_init(&s->recv, keys->recv);
+	aead_key_init(&s->send, AEAD_CIPHER_CHACHA20_POLY1305, keys->send);
+	aead_key_init(&s->recv, AEAD_CIPHER_CHACHA20_POLY1305, keys->recv);
 	wg_peer_get(peer);
 	s->peer = peer;
 	*out = s;

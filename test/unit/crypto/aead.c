@@ -109,7 +109,7 @@ batch_fini(struct batch *b)
 
 /* Seed 0 is the key of zeros, which an engine might hold for no key at all. */
 static void
-key_make(struct aead_key *k, uint64_t seed)
+key_make(struct aead_key *k, enum aead_cipher cipher, uint64_t seed)
 {
 	struct rng r;
 	uint8_t bytes[AEAD_KEY_LEN] = {0};
@@ -117,16 +117,26 @@ key_make(struct aead_key *k, uint64_t seed)
 	if (seed != 0) {
 		rng_fill(&r, bytes, sizeof(bytes));
 	}
-	aead_key_init(k, bytes);
+	aead_key_init(k, cipher, bytes);
 }
+
+/* What the tests of each backend and cipher get. */
+struct subject {
+	struct aead *aead; /* NULL: not on this machine */
+	enum aead_cipher cipher;
+};
 
 static void
 seal_by_model(const struct aead_key *k, const struct aead_op *op)
 {
 	uint8_t nonce[12] = {0};
+	const struct model_text text = {op->data, op->len}, none = {NULL, 0};
 	store_le64(nonce + 4, op->counter);
-	model_aead_seal(op->data, k->bytes, nonce, (struct model_text){op->data, op->len},
-		(struct model_text){NULL, 0});
+	if (k->cipher == AEAD_CIPHER_AES_256_GCM) {
+		model_gcm_seal(op->data, k->bytes, nonce, text, none);
+	} else {
+		model_aead_seal(op->data, k->bytes, nonce, text, none);
+	}
 }
 
 /* libcrypto in its plainest use: a new context a packet. */
@@ -136,10 +146,11 @@ seal_by_evp(const struct aead_key *k, const struct aead_op *op)
 	uint8_t nonce[12] = {0};
 	int len = 0, last = 0;
 	EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+	const EVP_CIPHER *cipher =
+		k->cipher == AEAD_CIPHER_AES_256_GCM ? EVP_aes_256_gcm() : EVP_chacha20_poly1305();
 	store_le64(nonce + 4, op->counter);
 	assert_non_null(ctx);
-	assert_int_equal(
-		EVP_EncryptInit_ex(ctx, EVP_chacha20_poly1305(), NULL, k->bytes, nonce), 1);
+	assert_int_equal(EVP_EncryptInit_ex(ctx, cipher, NULL, k->bytes, nonce), 1);
 	assert_int_equal(EVP_EncryptUpdate(ctx, op->data, &len, op->data, (int)op->len), 1);
 	assert_int_equal(EVP_EncryptFinal_ex(ctx, op->data + len, &last), 1);
 	assert_int_equal(
@@ -147,17 +158,18 @@ seal_by_evp(const struct aead_key *k, const struct aead_op *op)
 	EVP_CIPHER_CTX_free(ctx);
 }
 
-/* --- tests of each backend; state is the engine --- */
+/* --- tests of each backend with each cipher; state is a struct subject --- */
 
 static void
 seals_every_length_like_the_model_in_one_mixed_batch(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch got, want;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 1);
-	key_make(&k, 1);
+	key_make(&k, t->cipher, 1);
 	batch_init(&got, LEN_MAX + 1);
 	for (uint32_t len = 0; len <= LEN_MAX; len++) {
 		batch_set(&got, len, len, 1000 - len, &r);
@@ -178,11 +190,12 @@ seals_every_length_like_the_model_in_one_mixed_batch(void **state)
 static void
 seals_every_length_like_evp_in_equal_batches(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 2);
-	key_make(&k, 2);
+	key_make(&k, t->cipher, 2);
 	for (uint32_t len = 0; len <= LEN_MAX; len++) {
 		struct batch got, want;
 		/* 1 to 3, and around the ipsec-mb backend's burst of 64. */
@@ -209,12 +222,13 @@ seals_every_length_like_evp_in_equal_batches(void **state)
 static void
 opens_in_place_what_it_sealed(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch b, text;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 3);
-	key_make(&k, 3);
+	key_make(&k, t->cipher, 3);
 	batch_init(&b, 200);
 	for (size_t i = 0; i < b.n; i++) {
 		batch_set(&b, i, (uint32_t)rng_below(&r, LEN_MAX), i, &r);
@@ -240,14 +254,15 @@ opens_in_place_what_it_sealed(void **state)
 static void
 counters_are_64_bits_little_endian(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	static const uint64_t counters[] = {0, 1, 0xff, 0x100, UINT32_MAX, UINT64_C(1) << 32,
 		0x0102030405060708, UINT64_MAX - 1, UINT64_MAX};
 	struct batch got, want;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 4);
-	key_make(&k, 4);
+	key_make(&k, t->cipher, 4);
 	batch_init(&got, WEFT_ARRAY_LEN(counters));
 	for (size_t i = 0; i < got.n; i++) {
 		batch_set(&got, i, 100, counters[i], &r);
@@ -265,12 +280,13 @@ counters_are_64_bits_little_endian(void **state)
 static void
 the_longest_text_is_65535_bytes(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch got, want;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 5);
-	key_make(&k, 5);
+	key_make(&k, t->cipher, 5);
 	batch_init(&got, 3);
 	batch_set(&got, 0, 65535, 1, &r);
 	batch_set(&got, 1, 0, 2, &r);
@@ -290,12 +306,13 @@ the_longest_text_is_65535_bytes(void **state)
 static void
 an_empty_text_is_sealed_and_checked(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch b;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 6);
-	key_make(&k, 6);
+	key_make(&k, t->cipher, 6);
 	batch_init(&b, 2);
 	batch_set(&b, 0, 0, 41, &r);
 	batch_set(&b, 1, 0, 42, &r);
@@ -311,9 +328,10 @@ an_empty_text_is_sealed_and_checked(void **state)
 static void
 an_empty_batch_is_nothing(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct aead_key k;
-	key_make(&k, 7);
+	key_make(&k, t->cipher, 7);
 	aead_seal(a, &k, NULL, 0);
 	assert_int_equal(aead_open(a, &k, NULL, 0), 0);
 }
@@ -331,12 +349,13 @@ assert_only_one_fails(struct aead *a, const struct aead_key *k, struct batch *b,
 static void
 any_flipped_bit_spoils_its_packet_alone(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch sealed, text, b;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 8);
-	key_make(&k, 8);
+	key_make(&k, t->cipher, 8);
 	batch_init(&sealed, 5);
 	for (size_t i = 0; i < sealed.n; i++) {
 		batch_set(&sealed, i, (uint32_t)(30 + i), i, &r);
@@ -371,12 +390,13 @@ any_flipped_bit_spoils_its_packet_alone(void **state)
 static void
 a_cut_text_is_refused(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch sealed, b;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 9);
-	key_make(&k, 9);
+	key_make(&k, t->cipher, 9);
 	batch_init(&sealed, 1);
 	batch_set(&sealed, 0, 100, 5, &r);
 	aead_seal(a, &k, sealed.ops, 1);
@@ -393,12 +413,13 @@ a_cut_text_is_refused(void **state)
 static void
 another_key_opens_nothing(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch sealed, b;
 	struct aead_key k, wrong;
 	struct rng r;
 	rng_init(&r, 10);
-	key_make(&k, 10);
+	key_make(&k, t->cipher, 10);
 	batch_init(&sealed, 70);
 	for (size_t i = 0; i < sealed.n; i++) {
 		batch_set(&sealed, i, (uint32_t)(i * 20), i, &r);
@@ -422,39 +443,148 @@ another_key_opens_nothing(void **state)
 static void
 a_new_key_at_the_same_address_is_noticed(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch got, want;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, 11);
 	batch_init(&got, 1);
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		key_make(&k, seed % 3);
+		key_make(&k, t->cipher, seed % 3);
 		batch_set(&got, 0, 64, seed, &r);
 		batch_copy(&want, &got);
 		aead_seal(a, &k, got.ops, 1);
 		seal_by_model(&k, &want.ops[0]);
 		assert_true(batch_is_equal(&got, &want, AEAD_TAG_LEN));
-		key_make(&k, (seed + 1) % 3);
+		key_make(&k, t->cipher, (seed + 1) % 3);
 		assert_int_equal(aead_open(a, &k, got.ops, 1), 0);
-		key_make(&k, seed % 3);
+		key_make(&k, t->cipher, seed % 3);
 		assert_int_equal(aead_open(a, &k, want.ops, 1), 1);
 		batch_fini(&want);
 	}
 	batch_fini(&got);
 }
 
+/* Five sessions or more in turn: keys are dropped from the engine and come back. */
+static void
+more_keys_than_an_engine_keeps_take_turns(void **state)
+{
+	struct subject *t = *state;
+	struct aead *a = t->aead;
+	struct batch got, want;
+	struct rng r;
+	const uint64_t seed = 14;
+	rng_init(&r, seed);
+	batch_init(&got, 3);
+	for (size_t turn = 0; turn < 400; turn++) {
+		struct aead_key k;
+		key_make(&k, t->cipher, rng_below(&r, 8));
+		for (size_t i = 0; i < got.n; i++) {
+			batch_set(&got, i, (uint32_t)rng_below(&r, 100), rng_u64(&r), &r);
+		}
+		batch_copy(&want, &got);
+		aead_seal(a, &k, got.ops, got.n);
+		for (size_t i = 0; i < want.n; i++) {
+			seal_by_model(&k, &want.ops[i]);
+		}
+		if (!batch_is_equal(&got, &want, AEAD_TAG_LEN)) {
+			fail_msg("differs at turn %zu, seed %llu", turn, (unsigned long long)seed);
+		}
+		/* The opening half sees other keys between. */
+		if (rng_below(&r, 2) == 0) {
+			assert_int_equal(aead_open(a, &k, want.ops, want.n), want.n);
+		}
+		batch_fini(&want);
+	}
+	batch_fini(&got);
+}
+
+static void
+the_same_bytes_are_another_key_for_another_cipher(void **state)
+{
+	struct subject *t = *state;
+	struct aead *a = t->aead;
+	struct batch b;
+	struct aead_key k, other;
+	struct rng r;
+	rng_init(&r, 15);
+	key_make(&k, t->cipher, 15);
+	other = k;
+	other.cipher = t->cipher == AEAD_CIPHER_AES_256_GCM ? AEAD_CIPHER_CHACHA20_POLY1305
+							    : AEAD_CIPHER_AES_256_GCM;
+	batch_init(&b, 1);
+	for (int i = 0; i < 4; i++) {
+		batch_set(&b, 0, 80, 1, &r);
+		aead_seal(a, &k, b.ops, 1);
+		struct batch copy;
+		batch_copy(&copy, &b);
+		assert_int_equal(aead_open(a, &other, copy.ops, 1), 0);
+		batch_fini(&copy);
+		assert_int_equal(aead_open(a, &k, b.ops, 1), 1);
+	}
+	batch_fini(&b);
+}
+
+/* Test cases 13 to 16 of McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", 2005,
+ * appendix B: AES-256 with nonces of 96 bits. */
+static const struct gcm_case {
+	const char *key, *nonce, *ad, *text, *sealed;
+} gcm_cases[] = {
+	{"0000000000000000000000000000000000000000000000000000000000000000",
+		"000000000000000000000000", "", "", "530f8afbc74536b9a963b4f1c4cb738b"},
+	{"0000000000000000000000000000000000000000000000000000000000000000",
+		"000000000000000000000000", "", "00000000000000000000000000000000",
+		"cea7403d4d606b6e074ec5d3baf39d18d0d1c8a799996bf0265b98b5d48ab919"},
+	{"feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308",
+		"cafebabefacedbaddecaf888", "",
+		"d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+		"1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b391aafd255",
+		"522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa"
+		"8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662898015ad"
+		"b094dac5d93471bdec1a502270e3cc6c"},
+	{"feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308",
+		"cafebabefacedbaddecaf888", "feedfacedeadbeeffeedfacedeadbeefabaddad2",
+		"d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+		"1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39",
+		"522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa"
+		"8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f662"
+		"76fc6ece0f4e1768cddf8853bb2d551b"},
+};
+
+/* The two whose nonce is a counter's: its first 32 bits are zero. */
+static void
+gcm_answers_as_published(void **state)
+{
+	struct subject *t = *state;
+	for (size_t i = 0; i < 2; i++) {
+		const struct gcm_case *c = &gcm_cases[i];
+		uint8_t key[32], packet[32], want[32];
+		struct aead_key k;
+		struct aead_op op = {.data = packet, .counter = 0};
+		assert_int_equal(model_unhex(key, sizeof(key), c->key), 32);
+		op.len = (uint32_t)model_unhex(packet, sizeof(packet), c->text);
+		aead_key_init(&k, AEAD_CIPHER_AES_256_GCM, key);
+		aead_seal(t->aead, &k, &op, 1);
+		assert_int_equal(model_unhex(want, sizeof(want), c->sealed), op.len + AEAD_TAG_LEN);
+		assert_memory_equal(packet, want, op.len + AEAD_TAG_LEN);
+		assert_int_equal(aead_open(t->aead, &k, &op, 1), 1);
+	}
+}
+
 static void
 an_engine_that_forgot_works_on(void **state)
 {
-	struct aead *a = *state;
+	struct subject *t = *state;
+	struct aead *a = t->aead;
 	struct batch b;
-	struct aead_key k, zero = {{0}};
+	struct aead_key k, zero;
 	struct rng r;
 	rng_init(&r, 12);
+	key_make(&zero, t->cipher, 0);
 	aead_forget(a);
 	for (uint64_t seed = 1; seed <= 4; seed++) {
-		key_make(&k, seed / 2);
+		key_make(&k, t->cipher, seed / 2);
 		batch_init(&b, 2);
 		batch_set(&b, 0, 50, 1, &r);
 		batch_set(&b, 1, 60, 2, &r);
@@ -469,6 +599,23 @@ an_engine_that_forgot_works_on(void **state)
 }
 
 /* --- tests that need no particular backend, or both --- */
+
+static void
+the_gcm_model_answers_as_published(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(gcm_cases); i++) {
+		const struct gcm_case *c = &gcm_cases[i];
+		uint8_t key[32], nonce[12], ad[20], text[64 + 16], want[64 + 16];
+		assert_int_equal(model_unhex(key, sizeof(key), c->key), sizeof(key));
+		assert_int_equal(model_unhex(nonce, sizeof(nonce), c->nonce), sizeof(nonce));
+		struct model_text a = {ad, model_unhex(ad, sizeof(ad), c->ad)};
+		struct model_text p = {text, model_unhex(text, sizeof(text), c->text)};
+		model_gcm_seal(text, key, nonce, p, a);
+		assert_int_equal(model_unhex(want, sizeof(want), c->sealed), p.len + 16);
+		assert_memory_equal(text, want, p.len + 16);
+	}
+}
 
 static void
 auto_takes_the_backend_that_this_cpu_prefers(void **state)
@@ -497,20 +644,20 @@ a_finished_key_is_wiped(void **state)
 	(void)state;
 	static const uint8_t zero[AEAD_KEY_LEN];
 	struct aead_key k;
-	key_make(&k, 1);
+	key_make(&k, AEAD_CIPHER_AES_256_GCM, 1);
 	assert_memory_not_equal(k.bytes, zero, AEAD_KEY_LEN);
 	aead_key_fini(&k);
 	assert_memory_equal(k.bytes, zero, AEAD_KEY_LEN);
 }
 
 static bool
-backends_agree(struct aead *a, struct aead *b, uint64_t seed)
+backends_agree(struct aead *a, struct aead *b, enum aead_cipher cipher, uint64_t seed)
 {
 	struct batch x, y, text;
 	struct aead_key k;
 	struct rng r;
 	rng_init(&r, seed);
-	key_make(&k, seed);
+	key_make(&k, cipher, seed);
 	batch_init(&x, 1 + rng_below(&r, 150));
 	const bool is_equal = rng_below(&r, 2) == 0;
 	const uint32_t len = (uint32_t)rng_below(&r, LEN_MAX + 1);
@@ -557,8 +704,8 @@ both_backends_agree_on_seal_and_open(void **state)
 		aead_free(a);
 		skip();
 	}
-	for (uint64_t seed = 1; seed <= 300; seed++) {
-		if (!backends_agree(a, b, seed)) {
+	for (uint64_t seed = 1; seed <= 600; seed++) {
+		if (!backends_agree(a, b, (enum aead_cipher)(seed % AEAD_CIPHER_COUNT), seed)) {
 			fail_msg("backends differ: seed %llu", (unsigned long long)seed);
 		}
 	}
@@ -569,7 +716,7 @@ both_backends_agree_on_seal_and_open(void **state)
 struct thread {
 	pthread_t id;
 	enum aead_backend backend;
-	const struct aead_key *key;
+	const struct aead_key *keys; /* AEAD_CIPHER_COUNT */
 	bool ok;
 };
 
@@ -582,23 +729,26 @@ thread_run(void *arg)
 	t->ok = aead_new(t->backend, &a) == WEFT_OK;
 	for (uint64_t i = 0; t->ok && i < 2000; i++) {
 		struct aead_op op = {.data = packet, .len = (uint32_t)(i % 200), .counter = i};
-		aead_seal(a, t->key, &op, 1);
-		t->ok = aead_open(a, t->key, &op, 1) == 1;
+		const struct aead_key *k = &t->keys[i / 3 % AEAD_CIPHER_COUNT];
+		aead_seal(a, k, &op, 1);
+		t->ok = aead_open(a, k, &op, 1) == 1;
 	}
 	aead_free(a);
 	return NULL;
 }
 
 static void
-threads_share_a_key_with_an_engine_each(void **state)
+threads_share_keys_with_an_engine_each(void **state)
 {
 	(void)state;
 	struct thread threads[4];
-	struct aead_key k;
-	key_make(&k, 13);
+	struct aead_key keys[AEAD_CIPHER_COUNT];
+	for (int i = 0; i < AEAD_CIPHER_COUNT; i++) {
+		key_make(&keys[i], (enum aead_cipher)i, 13);
+	}
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(threads); i++) {
 		threads[i].backend = i % 2 == 0 ? AEAD_BACKEND_AUTO : AEAD_BACKEND_LIBCRYPTO;
-		threads[i].key = &k;
+		threads[i].keys = keys;
 		assert_int_equal(pthread_create(&threads[i].id, NULL, thread_run, &threads[i]), 0);
 	}
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(threads); i++) {
@@ -608,55 +758,72 @@ threads_share_a_key_with_an_engine_each(void **state)
 }
 
 static int
-setup_libcrypto(void **state)
+setup(void **state, enum aead_backend backend, enum aead_cipher cipher)
 {
-	return aead_new(AEAD_BACKEND_LIBCRYPTO, (struct aead **)state) == WEFT_OK ? 0 : -1;
+	struct subject *t = calloc(1, sizeof(*t));
+	*state = t;
+	if (!t) {
+		return -1;
+	}
+	t->cipher = cipher;
+	enum weft_err err = aead_new(backend, &t->aead);
+	/* A machine without AVX-512, or a build without the library, skips visibly. */
+	return err == WEFT_OK || (err == WEFT_ENOTSUP && backend == AEAD_BACKEND_IPSEC_MB) ? 0 : -1;
 }
 
-/* A machine without AVX-512, or a build without the library, skips these tests visibly. */
 static int
-setup_ipsec_mb(void **state)
+setup_libcrypto_chacha(void **state)
 {
-	*state = NULL;
-	enum weft_err err = aead_new(AEAD_BACKEND_IPSEC_MB, (struct aead **)state);
-	return err == WEFT_OK || err == WEFT_ENOTSUP ? 0 : -1;
+	return setup(state, AEAD_BACKEND_LIBCRYPTO, AEAD_CIPHER_CHACHA20_POLY1305);
+}
+
+static int
+setup_libcrypto_aes(void **state)
+{
+	return setup(state, AEAD_BACKEND_LIBCRYPTO, AEAD_CIPHER_AES_256_GCM);
+}
+
+static int
+setup_ipsec_mb_chacha(void **state)
+{
+	return setup(state, AEAD_BACKEND_IPSEC_MB, AEAD_CIPHER_CHACHA20_POLY1305);
+}
+
+static int
+setup_ipsec_mb_aes(void **state)
+{
+	return setup(state, AEAD_BACKEND_IPSEC_MB, AEAD_CIPHER_AES_256_GCM);
 }
 
 static int
 teardown(void **state)
 {
-	aead_free(*state);
+	struct subject *t = *state;
+	aead_free(t->aead);
+	free(t);
 	return 0;
 }
 
 static void
 is_ipsec_mb(void **state)
 {
-	assert_string_equal(aead_backend_name(*state), "ipsec-mb");
+	struct subject *t = *state;
+	assert_string_equal(aead_backend_name(t->aead), "ipsec-mb");
 }
 
 static void
 is_libcrypto(void **state)
 {
-	assert_string_equal(aead_backend_name(*state), "libcrypto");
+	struct subject *t = *state;
+	assert_string_equal(aead_backend_name(t->aead), "libcrypto");
 }
 
-#define FOR_LIBCRYPTO(f)                                                                           \
-	{                                                                                          \
-		.name = "libcrypto/" #f, .test_func = f, .setup_func = setup_libcrypto,            \
-		.teardown_func = teardown                                                          \
-	}
-#define FOR_IPSEC_MB(f)                                                                            \
-	{                                                                                          \
-		.name = "ipsec-mb/" #f, .test_func = f##_or_skip, .setup_func = setup_ipsec_mb,    \
-		.teardown_func = teardown                                                          \
-	}
-
-/* Each test for ipsec-mb: skips when the backend is not there. */
+/* Skips when the backend is not there. */
 #define OR_SKIP(f)                                                                                 \
 	static void f##_or_skip(void **state)                                                      \
 	{                                                                                          \
-		if (*state == NULL) {                                                              \
+		struct subject *t = *state;                                                        \
+		if (t->aead == NULL) {                                                             \
 			skip();                                                                    \
 		}                                                                                  \
 		f(state);                                                                          \
@@ -674,26 +841,39 @@ is_libcrypto(void **state)
 	X(a_cut_text_is_refused)                                                                   \
 	X(another_key_opens_nothing)                                                               \
 	X(a_new_key_at_the_same_address_is_noticed)                                                \
+	X(more_keys_than_an_engine_keeps_take_turns)                                               \
+	X(the_same_bytes_are_another_key_for_another_cipher)                                       \
 	X(an_engine_that_forgot_works_on)
 
 BACKEND_TESTS(OR_SKIP)
+OR_SKIP(gcm_answers_as_published)
+OR_SKIP(is_libcrypto)
 OR_SKIP(is_ipsec_mb)
 
-#define LIBCRYPTO_ENTRY(f) FOR_LIBCRYPTO(f),
-#define IPSEC_MB_ENTRY(f) FOR_IPSEC_MB(f),
+#define ENTRY(f, backend, cipher)                                                                  \
+	{                                                                                          \
+		.name = #backend "/" #cipher "/" #f, .test_func = f##_or_skip,                     \
+		.setup_func = setup_##backend##_##cipher, .teardown_func = teardown                \
+	}
+#define ALL_ENTRIES(f)                                                                             \
+	ENTRY(f, libcrypto, chacha), ENTRY(f, libcrypto, aes), ENTRY(f, ipsec_mb, chacha),         \
+		ENTRY(f, ipsec_mb, aes),
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BACKEND_TESTS(LIBCRYPTO_ENTRY) /* each ends in a comma */
-		BACKEND_TESTS(IPSEC_MB_ENTRY) FOR_LIBCRYPTO(is_libcrypto),
-		FOR_IPSEC_MB(is_ipsec_mb),
+		BACKEND_TESTS(ALL_ENTRIES) /* each ends in a comma */
+		ENTRY(gcm_answers_as_published, libcrypto, aes),
+		ENTRY(gcm_answers_as_published, ipsec_mb, aes),
+		ENTRY(is_libcrypto, libcrypto, aes),
+		ENTRY(is_ipsec_mb, ipsec_mb, aes),
+		cmocka_unit_test(the_gcm_model_answers_as_published),
 		cmocka_unit_test(auto_takes_the_backend_that_this_cpu_prefers),
 		cmocka_unit_test(an_unknown_backend_is_refused),
 		cmocka_unit_test(a_finished_key_is_wiped),
 		cmocka_unit_test(both_backends_agree_on_seal_and_open),
-		cmocka_unit_test(threads_share_a_key_with_an_engine_each),
+		cmocka_unit_test(threads_share_keys_with_an_engine_each),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,6 +300,159 @@ hex_digit(char c)
 	return at == NULL ? -1 : (int)(at - digits);
 }
 
+/* --- AES-256-GCM --- */
+
+/* FIPS 197, section 4.2. */
+static uint8_t
+aes_multiply(uint8_t a, uint8_t b)
+{
+	uint8_t product = 0;
+	for (unsigned i = 0; i < 8; i++) {
+		product ^= (b >> i) & 1 ? a : 0;
+		a = (uint8_t)((a << 1) ^ (a & 0x80 ? 0x1b : 0));
+	}
+	return product;
+}
+
+/* FIPS 197, section 5.1.1: the inverse, found by trying, and the affine map. */
+static uint8_t
+aes_substitute(uint8_t a)
+{
+	unsigned inverse = 0;
+	while (a != 0 && aes_multiply(a, (uint8_t)inverse) != 1) {
+		inverse++;
+	}
+	uint8_t out = 0x63;
+	for (unsigned i = 0; i < 5; i++) {
+		out ^= (uint8_t)((inverse << i) | (inverse >> (8 - i)));
+	}
+	return out;
+}
+
+/* What the tests of many packets need of one key. */
+struct aes {
+	uint8_t sbox[256];
+	uint8_t round_keys[15][16];
+};
+
+static void
+aes_init(struct aes *x, const uint8_t key[32])
+{
+	uint8_t *w = x->round_keys[0];
+	uint8_t constant = 1;
+	for (unsigned i = 0; i < 256; i++) {
+		x->sbox[i] = aes_substitute((uint8_t)i);
+	}
+	memcpy(w, key, 32);
+	for (unsigned i = 8; i < 60; i++) { /* words */
+		uint8_t t[4];
+		memcpy(t, w + 4 * (i - 1), 4);
+		if (i % 8 == 0) {
+			const uint8_t first = t[0];
+			t[0] = x->sbox[t[1]] ^ constant;
+			t[1] = x->sbox[t[2]];
+			t[2] = x->sbox[t[3]];
+			t[3] = x->sbox[first];
+			constant = aes_multiply(constant, 2);
+		} else if (i % 8 == 4) {
+			for (unsigned k = 0; k < 4; k++) {
+				t[k] = x->sbox[t[k]];
+			}
+		}
+		for (unsigned k = 0; k < 4; k++) {
+			w[4 * i + k] = w[4 * (i - 8) + k] ^ t[k];
+		}
+	}
+}
+
+static void
+aes_block(const struct aes *x, const uint8_t in[16], uint8_t out[16])
+{
+	static const uint8_t mix[4] = {2, 3, 1, 1};
+	uint8_t s[16];
+	for (unsigned i = 0; i < 16; i++) {
+		s[i] = in[i] ^ x->round_keys[0][i];
+	}
+	for (unsigned round = 1; round <= 14; round++) {
+		uint8_t t[16];
+		for (unsigned i = 0; i < 16; i++) { /* row i % 4 moves left by i % 4 columns */
+			t[i] = x->sbox[s[(i + 4 * (i % 4)) % 16]];
+		}
+		for (unsigned i = 0; i < 16; i++) {
+			s[i] = x->round_keys[round][i];
+			for (unsigned k = 0; k < 4 && round < 14; k++) {
+				s[i] ^= aes_multiply(t[i / 4 * 4 + (i + k) % 4], mix[k]);
+			}
+			s[i] ^= round == 14 ? t[i] : 0;
+		}
+	}
+	memcpy(out, s, 16);
+}
+
+/* SP 800-38D, section 6.3: bit 0 is the highest of byte 0. */
+static void
+gcm_multiply(uint8_t x[16], const uint8_t h[16])
+{
+	uint64_t z[2] = {0, 0}, v[2] = {load_be64(h), load_be64(h + 8)};
+	for (unsigned i = 0; i < 128; i++) {
+		if (x[i / 8] >> (7 - i % 8) & 1) {
+			z[0] ^= v[0];
+			z[1] ^= v[1];
+		}
+		const uint64_t carry = v[1] & 1;
+		v[1] = v[1] >> 1 | v[0] << 63;
+		v[0] = v[0] >> 1 ^ (carry ? UINT64_C(0xe1) << 56 : 0);
+	}
+	for (unsigned i = 0; i < 16; i++) {
+		x[i] = (uint8_t)(z[i / 8] >> (56 - 8 * (i % 8)));
+	}
+}
+
+static void
+gcm_hash(uint8_t y[16], const uint8_t h[16], const uint8_t *data, size_t len)
+{
+	for (size_t at = 0; at < len; at += 16) {
+		for (size_t i = 0; i < 16 && at + i < len; i++) {
+			y[i] ^= data[at + i];
+		}
+		gcm_multiply(y, h);
+	}
+}
+
+void
+model_gcm_seal(uint8_t *out, const uint8_t key[32], const uint8_t nonce[12], struct model_text text,
+	struct model_text ad)
+{
+	struct aes x;
+	uint8_t h[16] = {0}, y[16] = {0}, counter[16] = {0}, stream[16], lengths[16] = {0};
+	aes_init(&x, key);
+	aes_block(&x, h, h);
+	memcpy(counter, nonce, 12);
+	for (size_t at = 0; at < text.len; at += 16) {
+		const uint32_t n = (uint32_t)(at / 16) + 2;
+		for (unsigned i = 0; i < 4; i++) {
+			counter[12 + i] = (uint8_t)(n >> (24 - 8 * i));
+		}
+		aes_block(&x, counter, stream);
+		for (size_t i = 0; i < 16 && at + i < text.len; i++) {
+			out[at + i] = text.p[at + i] ^ stream[i];
+		}
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		lengths[i] = (uint8_t)((uint64_t)ad.len * 8 >> (56 - 8 * i));
+		lengths[8 + i] = (uint8_t)((uint64_t)text.len * 8 >> (56 - 8 * i));
+	}
+	gcm_hash(y, h, ad.p, ad.len);
+	gcm_hash(y, h, out, text.len);
+	gcm_hash(y, h, lengths, 16);
+	memset(counter + 12, 0, 4);
+	counter[15] = 1;
+	aes_block(&x, counter, stream);
+	for (unsigned i = 0; i < 16; i++) {
+		out[text.len + i] = y[i] ^ stream[i];
+	}
+}
+
 size_t
 model_unhex(uint8_t *out, size_t cap, const char *text)
 {

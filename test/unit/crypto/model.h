@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Naive models of the primitives, written from the RFCs for reading and not for speed, and help
- * with test vectors. hash.c and xaead.c check the models themselves against
- * published answers. */
+ * with test vectors. hash.c, xaead.c and aead.c check the models themselves
+ * against published answers. */
 #ifndef WEFT_TEST_CRYPTO_MODEL_H
 #define WEFT_TEST_CRYPTO_MODEL_H
 
@@ -27,6 +27,10 @@ struct model_text {
 
 /* RFC 8439, section 2.8. Writes text.len + 16 bytes; out may be text.p. */
 void model_aead_seal(uint8_t *out, const uint8_t key[32], const uint8_t nonce[12],
+	struct model_text text, struct model_text ad);
+
+/* FIPS 197 and NIST SP 800-38D with a key of 256 bits and a nonce of 96. As above. */
+void model_gcm_seal(uint8_t *out, const uint8_t key[32], const uint8_t nonce[12],
 	struct model_text text, struct model_text ad);
 
 /* Reads hexadecimal text without spaces into out; returns the number of bytes. Fails the test

@@ -81,7 +81,7 @@ assert_data_opens(
 	struct aead *a;
 	struct aead_key k;
 	assert_int_equal(aead_new(AEAD_BACKEND_LIBCRYPTO, &a), WEFT_OK);
-	aead_key_init(&k, keys->recv);
+	aead_key_init(&k, AEAD_CIPHER_CHACHA20_POLY1305, keys->recv);
 	struct aead_op op = {data + 16, (uint32_t)len - 32, false, wire_wg_data_counter(data)};
 	assert_int_equal(aead_open(a, &k, &op, 1), 1);
 	aead_free(a);

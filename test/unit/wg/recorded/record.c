@@ -169,7 +169,7 @@ send_echo(struct side *s, const struct wg_noise_keys *keys, uint32_t receiver)
 	struct aead *a;
 	struct aead_key k;
 	check(aead_new(AEAD_BACKEND_LIBCRYPTO, &a), "aead");
-	aead_key_init(&k, keys->send);
+	aead_key_init(&k, AEAD_CIPHER_CHACHA20_POLY1305, keys->send);
 	struct aead_op op = {ip, 64, false, 0};
 	aead_seal(a, &k, &op, 1);
 	aead_free(a);
