@@ -50,6 +50,7 @@ static const char help[] =
 	"Usage: weft bench [NAME...] [options]\n"
 	"       weft bench net [options]          tunnels side by side (see weft bench net "
 	"--help)\n"
+	"       weft bench loss [options]         the same through a lossy path\n"
 	"       weft bench report IN.json OUT.html\n"
 	"\n"
 	"Measures this machine and prints tables. Without NAME all benches run.\n"
@@ -386,8 +387,8 @@ list(void)
 int
 bench_main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "net") == 0) {
-		return net_exec(argc - 2, argv + 2);
+	if (argc > 1 && net_has(argv[1])) {
+		return net_exec(argv[1], argc - 2, argv + 2);
 	}
 	if (argc > 1 && strcmp(argv[1], "report") == 0) {
 		return draw(argc, argv);

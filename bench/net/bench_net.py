@@ -8,25 +8,18 @@ Needs root. A contender that is not installed is left out and said."""
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import shlex
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "test")]
 
-from contenders import KINDS, Spec  # noqa: E402
-from lab import NotRoot, binary  # noqa: E402
+from contenders import KINDS, OPTIONS_HELP, Spec, chosen  # noqa: E402
+from document import busy_notes, document, guarded, say_notes, write  # noqa: E402
 from lab.traffic import median  # noqa: E402
 from measure import METRICS, TESTS, run_round  # noqa: E402
 from table import Progress, number, table  # noqa: E402
 
-SCHEMA = "weft-bench-1"
-BUSY_PERCENT = 5
 BASES = ("veth", "wireguard-go")  # what ratios are taken to
 
 OVERVIEW = ["tcp1_up_mbit", "tcp1_down_mbit", "tcp8_up_mbit", "tcp8_down_mbit", "udp_mbit", "ping_idle_p50_ms", "ping_idle_p99_ms",
@@ -98,34 +91,11 @@ class Results:
         return rows
 
 
-def machine() -> dict[str, object]:
-    cpu = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
-    return {"cpu": cpu, "cores": os.cpu_count(), "kernel": platform.release(), "system": platform.machine()}
-
-
-def document(kind: str, options: dict, rows: list[dict], **more: object) -> dict:
-    """The JSON that bench/README.md describes."""
-    return {"schema": SCHEMA, "bench": kind, "command": shlex.join(["weft", "bench", "net", *sys.argv[1:]]), "machine": machine(),
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "options": options, "results": rows, **more}
-
-
-def write(a: argparse.Namespace, doc: dict) -> None:
-    if a.json:
-        Path(a.json).write_text(json.dumps(doc, indent=1) + "\n")
-        print(f"wrote {a.json}")
-    if a.html:
-        source = Path(a.json) if a.json else Path(a.html).with_suffix(".json")
-        source.write_text(json.dumps(doc, indent=1) + "\n")
-        subprocess.run([binary(), "bench", "report", str(source), a.html], check=True)
-        print(f"wrote {a.html}")
-
-
 def arguments() -> argparse.Namespace:
     ap = argparse.ArgumentParser(prog="weft bench net", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--rounds", type=int, default=3, metavar="N")
     ap.add_argument("--seconds", type=float, default=5, metavar="S", help="of each TCP run and of the UDP run that counts (5)")
-    ap.add_argument("--contenders", default=",".join(KINDS), metavar="A,B", help=f"of {','.join(KINDS)}; weft takes options: "
-                    "weft:aead=libcrypto:workers=2:binary=PATH:offload=off:label=NAME")
+    ap.add_argument("--contenders", default=",".join(KINDS), metavar="A,B", help=f"of {','.join(KINDS)}; {OPTIONS_HELP}")
     ap.add_argument("--tests", default=",".join(TESTS), metavar="A,B", help=f"of {','.join(TESTS)}")
     ap.add_argument("--quick", action="store_true", help="one round of one second")
     ap.add_argument("-x", "--no-offload", action="store_true", help="segmentation offloads of the veth off: every datagram is a packet of its own")
@@ -138,31 +108,14 @@ def arguments() -> argparse.Namespace:
     return ap.parse_args()
 
 
-def chosen(a: argparse.Namespace) -> list[Spec]:
-    """Contenders that can run here; the others are named."""
-    specs = []
-    for word in a.contenders.split(","):
-        spec = Spec.parse(word)
-        if spec.kind == "weft":
-            if a.backend:
-                spec.options.setdefault("aead", a.backend)
-            if a.workers:
-                spec.options.setdefault("workers", a.workers)
-        why = spec.missing()
-        if why:
-            print(f"without {spec.label}: {why}")
-        else:
-            specs.append(spec)
-    return specs
-
-
 def bench(a: argparse.Namespace) -> int:
     tests = a.tests.split(",")
     unknown = set(tests) - set(TESTS)
     if unknown:
         raise ValueError(f"no test {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")
     rounds, seconds = (1, 1.0) if a.quick else (a.rounds, a.seconds)
-    specs = chosen(a)
+    given = {k: v for k, v in (("aead", a.backend), ("workers", a.workers)) if v}
+    specs = chosen(a.contenders, given)
     results, progress = Results(specs), Progress()
     for n in range(rounds):
         for spec in specs:
@@ -176,34 +129,20 @@ def bench(a: argparse.Namespace) -> int:
             shown = "  ".join(f"{short(m)} {number(metrics[m])}" for m in [*OVERVIEW, "others_percent"] if m in metrics)
             print(f"round {n + 1}/{rounds}  {spec.label}: {shown}  ({time.monotonic() - t0:.0f} s)", flush=True)
     print("\n" + results.text())
-    busy = median(results.others())
-    notes = []
-    if busy > BUSY_PERCENT:
-        text = f"Other programs used {busy:.0f} % of the processors (median before each round): trust ratios, not absolutes."
-        notes.append({"bench": "net", "text": text})
-        print(f"\nNOTE {text}")
+    notes = busy_notes(results.others())
+    say_notes(notes)
     options = {"rounds": rounds, "seconds": seconds, "tests": tests, "no_offload": a.no_offload, "backend": a.backend or "auto",
                "workers": a.workers or "auto", "congestion_control": "cubic", "udp_payload": 1200}
-    write(a, document("net", options, results.json(), failures=results.failures, notes=notes))
+    write(a, document("net", "net", options, results.json(), failures=results.failures, notes=notes))
     return 1 if results.failures or not specs else 0
 
 
-def main() -> int:
-    a = arguments()
-    try:
-        if a.idle:
-            from idle import bench_idle
-            return bench_idle(a, document, write)
-        return bench(a)
-    except NotRoot as e:
-        print(f"weft bench net: {e}", file=sys.stderr)
-    except (ValueError, FileNotFoundError) as e:
-        print(f"weft bench net: {e}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything is removed", file=sys.stderr)
-        return 130
-    return 2
+def run(a: argparse.Namespace) -> int:
+    if a.idle:
+        from idle import bench_idle
+        return bench_idle(a)
+    return bench(a)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("net", lambda: run(arguments())))

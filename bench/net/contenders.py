@@ -14,6 +14,10 @@ from pathlib import Path
 from lab import Conf, GoDevice, Node, Pair, PeerConf, Process, binary, keys, wait_ping
 
 A4, B4 = "10.99.0.1", "10.99.0.2"
+# Options of weft that are lines of the [Peer] section, on both sides.
+PEER_KEYS = {"fec": "Fec", "fecdelay": "FecDelay", "cipher": "Cipher", "extensions": "Extensions"}
+OPTIONS = ("aead", "workers", "binary", "offload", "label", *PEER_KEYS)
+OPTIONS_HELP = "weft takes options: weft:aead=libcrypto:workers=2:binary=PATH:offload=off:fec=off:cipher=auto:extensions=off:label=NAME"
 
 
 @dataclass
@@ -27,13 +31,15 @@ class Spec:
     @staticmethod
     def parse(word: str) -> Spec:
         kind, *pairs = word.split(":")
+        if kind == "bare":
+            kind = "veth"
         if kind not in KINDS:
             raise ValueError(f"no contender {kind!r}; there are {', '.join(KINDS)}")
         options = {}
         for pair in pairs:
             key, equals, value = pair.partition("=")
-            if kind != "weft" or not equals or key not in ("aead", "workers", "binary", "offload", "label"):
-                raise ValueError(f"{word!r}: {pair!r} is not an option; weft takes aead=, workers=, binary=, offload=off, label=")
+            if kind != "weft" or not equals or key not in OPTIONS:
+                raise ValueError(f"{word!r}: {pair!r} is not an option; weft takes {', '.join(o + '=' for o in OPTIONS)}")
             options[key] = value
         label = options.pop("label", word)
         return Spec(kind, options, label)
@@ -111,6 +117,8 @@ class Weft(Tunnel):
         if "workers" in self.options:
             argv += ["--workers", self.options["workers"]]
         both = confs(self.pair)
+        for peer in (conf.peers[0] for conf in both):
+            peer.extra += [f"{PEER_KEYS[key]} = {value}" for key, value in self.options.items() if key in PEER_KEYS]
         if self.options.get("offload") == "off":
             for conf in both:
                 conf.extra.append("Offload = off")
@@ -223,3 +231,18 @@ KINDS: dict[str, type[Contender]] = {
     "tinc": Tinc,
     "fastd": Fastd,
 }
+
+
+def chosen(words: str, given: dict[str, str] | None = None) -> list[Spec]:
+    """Contenders of a list with commas that can run here; the others are named. given: options for each weft that has none of that name."""
+    specs = []
+    for word in words.split(","):
+        spec = Spec.parse(word)
+        if spec.kind == "weft":
+            spec.options = {**(given or {}), **spec.options}
+        why = spec.missing()
+        if why:
+            print(f"without {spec.label}: {why}")
+        else:
+            specs.append(spec)
+    return specs

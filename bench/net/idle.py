@@ -13,6 +13,7 @@ from typing import Callable
 from lab import Conf, GoDevice, Lab, Namespace, Node, PeerConf, genkey
 from lab import procfs
 from lab.weft import Run
+from document import document, write
 from table import number, table
 
 
@@ -67,7 +68,7 @@ UNITS = {"start_s": ("s", "start with all peers"), "idle_rss_mib": ("MiB", "resi
          "full_rss_mib": ("MiB", "resident memory with all peers"), "peer_bytes": ("B", "resident memory a peer")}
 
 
-def bench_idle(a: argparse.Namespace, document: Callable, write: Callable) -> int:
+def bench_idle(a: argparse.Namespace) -> int:
     """Runs every way a.rounds times; prints, writes."""
     kinds = {word.partition(":")[0] for word in a.contenders.split(",")}
     rounds = 1 if a.quick else a.rounds
@@ -90,5 +91,5 @@ def bench_idle(a: argparse.Namespace, document: Callable, write: Callable) -> in
                      "min": min(g[k] for g in got), "max": max(g[k] for g in got), "rounds": [g[k] for g in got]}
                     for k, (unit, what) in UNITS.items()]
     print(f"{a.peers} peers, {rounds} rounds\n" + table(["", "start s", "idle MiB", "full MiB", "B a peer"], rows))
-    write(a, document("net-idle", {"peers": a.peers, "rounds": rounds}, results))
+    write(a, document("net", "net-idle", {"peers": a.peers, "rounds": rounds}, results))
     return 0 if results else 1

@@ -6,7 +6,6 @@ machine, iperf3 and kernel included), ping_*_ms, peak_rss_mib."""
 from __future__ import annotations
 
 import math
-import os
 import threading
 from typing import Callable
 
@@ -142,7 +141,7 @@ def others_percent() -> float:
     meter = Meter()
     threading.Event().wait(OTHERS_S)
     meter.stop()
-    return 100 * meter.machine / meter.wall / (os.cpu_count() or 1)
+    return 100 * meter.machine / meter.wall / meter.cores
 
 
 def run_round(spec: Spec, tests: list[str], seconds: float, no_offload: bool, say: Say) -> tuple[dict[str, float], list[str]]:

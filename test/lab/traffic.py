@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import statistics
 import time
@@ -175,6 +176,7 @@ class Meter:
 
     def __init__(self, pids: Iterable[int] = ()):
         self.pids = list(pids)
+        self.cores = os.cpu_count() or 1
         self.daemons = self.machine = self.wall = 0.0
         self.start()
 

@@ -13,53 +13,13 @@ import signal
 import socket
 import struct
 import threading
-from pathlib import Path
 
 import pytest
 
-from lab import Lab, Namespace, Pair, Process, binary, packet, traffic, wait_for, wait_ping
+from lab import Namespace, binary, packet, traffic, wait_for, wait_ping
+from lab.emulator import Emulator, wire
 
 SO_RCVBUFFORCE = 33
-
-
-class Emulator:
-    """A running emulator; stop() gives its counters."""
-
-    def __init__(self, ns: Namespace, *argv: str):
-        self.json = ns.lab.dir / f"{ns.name}-{len(argv)}-{id(self)}.json"
-        self.process: Process = ns.spawn(binary(), "emulate", "--json", str(self.json), *argv)
-        wait_for(lambda: "seed" in self.process.output or not self.process.is_running, 5, "the emulator's first line", 0.002)
-        assert self.process.is_running, self.process.output
-
-    def stop(self) -> dict:
-        assert self.process.stop() == 0, self.process.output
-        return self.counters()
-
-    def counters(self) -> dict:
-        found = json.loads(self.json.read_text())
-        for way in ("ab", "ba"):
-            assert_balance(found[way])
-        return found
-
-
-def assert_balance(n: dict) -> None:
-    """Nothing is lost unseen."""
-    assert n["in_packets"] + n["duplicated"] == (n["out_packets"] + n["lost"] + n["queue_dropped"] + n["mtu_dropped"] + n["pending"]), n
-    assert n["kernel_dropped"] == n["refused"] == n["send_failed"] == 0, n
-
-
-def wire(lab: Lab) -> tuple[Pair, Namespace]:
-    """A and B on one Ethernet on which nobody speaks unasked: no IPv6, no ARP."""
-    a, r, b = lab.namespace("a"), lab.namespace("r"), lab.namespace("b")
-    for ns in (a, r, b):
-        ns.sysctl(net__ipv6__conf__default__disable_ipv6=1)
-    pair = Pair(a, b)
-    lab.veth(a, "eth0", [pair.a4 + "/24"], r, "toa", [])
-    lab.veth(b, "eth0", [pair.b4 + "/24"], r, "tob", [])
-    for ns, other, address in ((a, b, pair.b4), (b, a, pair.a4)):
-        mac = re.search(r"link/ether (\S+)", other.ip("link show eth0"))[1]
-        ns.ip(f"neigh replace {address} lladdr {mac} dev eth0 nud permanent")
-    return pair, r
 
 
 def drain(s: socket.socket, silence: float = 1.0) -> list[bytes]:
