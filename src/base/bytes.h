@@ -79,6 +79,13 @@ reader_be32(struct reader *r)
 	return p ? load_be32(p) : 0;
 }
 
+static inline uint16_t
+reader_le16(struct reader *r)
+{
+	const uint8_t *p = reader_take(r, 2);
+	return p ? load_le16(p) : 0;
+}
+
 static inline uint32_t
 reader_le32(struct reader *r)
 {
@@ -124,6 +131,15 @@ static inline void
 writer_u8(struct writer *w, uint8_t v)
 {
 	writer_copy(w, &v, 1);
+}
+
+static inline void
+writer_le16(struct writer *w, uint16_t v)
+{
+	uint8_t *p = writer_take(w, 2);
+	if (p) {
+		store_le16(p, v);
+	}
 }
 
 static inline void

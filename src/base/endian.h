@@ -41,6 +41,13 @@ load_be64(const void *p)
 	return ((uint64_t)load_be32(b) << 32) | load_be32(b + 4);
 }
 
+static inline uint16_t
+load_le16(const void *p)
+{
+	const uint8_t *b = p;
+	return (uint16_t)((b[1] << 8) | b[0]);
+}
+
 static inline uint32_t
 load_le32(const void *p)
 {
@@ -77,6 +84,14 @@ store_be64(void *p, uint64_t v)
 	uint8_t *b = p;
 	store_be32(b, (uint32_t)(v >> 32));
 	store_be32(b + 4, (uint32_t)v);
+}
+
+static inline void
+store_le16(void *p, uint16_t v)
+{
+	uint8_t *b = p;
+	b[0] = (uint8_t)v;
+	b[1] = (uint8_t)(v >> 8);
 }
 
 static inline void

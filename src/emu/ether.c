@@ -94,19 +94,6 @@ ip_header_at(const uint8_t *data, uint32_t len)
 	return 0;
 }
 
-static uint16_t
-load_le16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] | p[1] << 8);
-}
-
-static void
-store_le16(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)v;
-	p[1] = (uint8_t)(v >> 8);
-}
-
 static bool
 is_plain(const uint8_t vnet[EMU_ETHER_VNET_LEN])
 {

@@ -3,7 +3,9 @@
  * when its first nibble is neither 4 nor 6. docs/protocol.md draws them.
  *
  * Decoders check every field against the bounds below and leave *out alone on failure; bytes
- * behind a HELLO or a FEEDBACK are ignored, for later versions. Integers are little-endian. */
+ * behind a HELLO or a FEEDBACK are ignored, for later versions. A frame is sealed without
+ * padding, since a REPAIR ends with its plaintext. Encoders are given structs within bounds.
+ * Integers are little-endian. */
 #ifndef WEFT_WIRE_EXT_H
 #define WEFT_WIRE_EXT_H
 
@@ -38,7 +40,8 @@ wire_ext_type(const uint8_t *data, size_t len)
 
 /* --- HELLO --- */
 #define WIRE_EXT_NAME_MAX 63
-#define WIRE_EXT_HELLO_MAX (28 + WIRE_EXT_NAME_MAX)
+/* type, flags, versions, ciphers, name's length, datagram_max, features, 3 clocks, name */
+#define WIRE_EXT_HELLO_MAX (24 + WIRE_EXT_NAME_MAX)
 /* Bits of features. Unknown ones are ignored. */
 #define WIRE_EXT_FEATURE_FEC 1u
 /* Bits of ciphers: what the sender of the HELLO is ready to receive and wants used. */

@@ -17,19 +17,6 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5u
 #define VIRTIO_NET_HDR_GSO_ECN 0x80u
 
-static uint16_t
-load_le16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] | (p[1] << 8));
-}
-
-static void
-store_le16(uint8_t *p, uint16_t v)
-{
-	p[0] = (uint8_t)v;
-	p[1] = (uint8_t)(v >> 8);
-}
-
 /* version: first nibble of the frame, 0 when it is empty. */
 static enum weft_err
 decode_gso(uint8_t type, uint8_t version, struct frame *f)

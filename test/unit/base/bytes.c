@@ -12,8 +12,8 @@ static void
 reader_gives_integers_in_their_byte_order(void **state)
 {
 	(void)state;
-	static const uint8_t bytes[] = {
-		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22};
+	static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17,
+		18, 19, 20, 21, 22, 23, 24};
 	struct reader r;
 	uint8_t rest[3];
 	reader_init(&r, bytes, sizeof(bytes));
@@ -24,6 +24,7 @@ reader_gives_integers_in_their_byte_order(void **state)
 	assert_true(reader_le64(&r) == UINT64_C(0x131211100f0e0d0c));
 	reader_copy(&r, rest, 3);
 	assert_memory_equal(rest, bytes + 19, 3);
+	assert_int_equal(reader_le16(&r), 0x1817);
 	assert_int_equal(reader_left(&r), 0);
 	assert_false(r.failed);
 }
@@ -62,19 +63,20 @@ static void
 writer_fills_exactly_to_the_end(void **state)
 {
 	(void)state;
-	uint8_t out[16];
+	uint8_t out[17];
 	struct writer w;
 	memset(out, 0xee, sizeof(out));
-	writer_init(&w, out, 15);
+	writer_init(&w, out, 16);
 	writer_u8(&w, 1);
 	writer_le32(&w, 0x05040302);
 	writer_le64(&w, UINT64_C(0x0d0c0b0a09080706));
-	writer_copy(&w, "\x0e\x0f", 2);
+	writer_le16(&w, 0x0f0e);
+	writer_copy(&w, "\x10", 1);
 	assert_false(w.failed);
-	for (unsigned i = 0; i < 15; i++) {
+	for (unsigned i = 0; i < 16; i++) {
 		assert_int_equal(out[i], i + 1);
 	}
-	assert_int_equal(out[15], 0xee);
+	assert_int_equal(out[16], 0xee);
 }
 
 static void
