@@ -103,8 +103,8 @@ json_interface(const struct conf_interface *i, const uint8_t *own_public)
 	json_t *port = i->listen_port_pos.line ? json_integer(i->listen_port) : json_null();
 	json_t *mtu = i->mtu ? json_integer(i->mtu) : json_null();
 	json_t *workers = i->workers ? json_integer(i->workers) : json_string("auto");
-	return json_pack(
-		"{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, "
+			 "s:b, s:o}",
 		"public_key", own_public ? json_key(own_public) : json_null(), "listen_port", port,
 		"fwmark", (json_int_t)i->fwmark, "addresses", json_prefixes(&i->addresses), "dns",
 		json_texts(&i->dns), "dns_search", json_texts(&i->dns_search), "mtu", mtu, "table",
@@ -122,12 +122,15 @@ json_peers(const struct conf *c)
 	json_t *a = json_array();
 	for (size_t i = 0; i < c->peers_n; i++) {
 		const struct conf_peer *p = &c->peers[i];
-		json_array_append_new(
-			a, json_pack("{s:o, s:b, s:o, s:o, s:i, s:b}", "public_key",
-				   json_key(p->public_key), "preshared_key", p->has_psk,
-				   "allowed_ips", json_prefixes(&p->allowed), "endpoint",
-				   json_endpoint(&p->endpoint), "persistent_keepalive",
-				   p->keepalive_s, "extensions", p->has_extensions));
+		char fec[CONF_FEC_TEXT_MAX];
+		json_array_append_new(a,
+			json_pack("{s:o, s:b, s:o, s:o, s:i, s:b, s:s, s:i, s:s}", "public_key",
+				json_key(p->public_key), "preshared_key", p->has_psk, "allowed_ips",
+				json_prefixes(&p->allowed), "endpoint", json_endpoint(&p->endpoint),
+				"persistent_keepalive", p->keepalive_s, "extensions",
+				p->policy.has_extensions, "fec", conf_fec_format(&p->policy, fec),
+				"fec_delay_ms", (int)p->policy.fec_delay_ms, "cipher",
+				conf_cipher_text(p->policy.cipher)));
 	}
 	return a;
 }

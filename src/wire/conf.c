@@ -158,7 +158,7 @@ begin_peer(struct conf_reader *p, struct conf_pos pos)
 	}
 	c->peers = v;
 	p->peer = &c->peers[c->peers_n++];
-	*p->peer = (struct conf_peer){.pos = pos, .has_extensions = true};
+	*p->peer = (struct conf_peer){.pos = pos, .policy = CONF_POLICY_DEFAULT};
 }
 
 /* "[Peer" and "[Peers]" are meant to be [Peer]: what follows is read as such, so that one fault
@@ -248,7 +248,7 @@ refuse_key(struct conf_reader *p, const struct conf_value *name, bool has_value)
 	if (has_value) {
 		conf_value_quote(name, quote);
 	}
-	bool is_elsewhere = near && near->section != p->section;
+	bool is_elsewhere = near && !conf_key_belongs(near, p->section);
 	conf_note_add(p->report,
 		p->options->is_lenient ? CONF_SEVERITY_WARNING : CONF_SEVERITY_ERROR, name->pos, 0,
 		NULL, "%sis an unknown key%s%s%s%s%s", has_value && quote[0] ? quote : "this ",
@@ -300,7 +300,7 @@ read_assignment(struct conf_reader *p, struct conf_value name, struct conf_value
 		return;
 	}
 	value.key = key;
-	if (key->section != p->section) {
+	if (!conf_key_belongs(key, p->section)) {
 		conf_note_add(p->report, CONF_SEVERITY_ERROR, name.pos, 0, key->name,
 			"belongs in %s, this is %s", section_name(key->section),
 			section_name(p->section));
@@ -461,7 +461,9 @@ conf_parse(const char *text, size_t len, const struct conf_options *options, str
 		return WEFT_ENOMEM;
 	}
 	p.conf->interface.has_offload = true;
+	p.conf->interface.policy = CONF_POLICY_DEFAULT;
 	read_lines(&p, text, len);
+	conf_policy_spread(p.conf);
 	if (p.conf->interface.pos.line == 0 && report->errors == 0) {
 		conf_note_add(report, CONF_SEVERITY_ERROR, start, 0, "[Interface]",
 			"the file has no such section%s",

@@ -26,6 +26,9 @@
 #define CONF_SCOPE_MAX 15          /* characters of an interface name */
 #define CONF_TABLE_MAX 31          /* characters of a routing table's name */
 #define CONF_WORKERS_MAX 16
+#define CONF_FEC_PERCENT_MAX 100
+#define CONF_FEC_DELAY_MS_DEFAULT 20
+#define CONF_FEC_DELAY_MS_MAX 1000
 #define CONF_NOTES_MAX 100 /* messages kept; further ones are counted */
 
 struct conf_pos {
@@ -81,6 +84,37 @@ struct conf_endpoint {
 	struct conf_pos pos;
 };
 
+enum conf_fec {
+	CONF_FEC_OFF,
+	CONF_FEC_AUTO,
+	CONF_FEC_FIXED,
+};
+
+enum conf_cipher {
+	CONF_CIPHER_AUTO,
+	CONF_CIPHER_CHACHA20_POLY1305,
+	CONF_CIPHER_AES_256_GCM,
+};
+
+/* What is done with a peer beyond WireGuard. In [Interface], for peers that do not say it; what
+ * a peer takes from there keeps a place of line 0. */
+struct conf_policy {
+	bool has_extensions; /* default: true */
+	struct conf_pos extensions_pos;
+	enum conf_fec fec;   /* default: auto */
+	uint8_t fec_percent; /* of CONF_FEC_FIXED: 1..CONF_FEC_PERCENT_MAX; else 0 */
+	struct conf_pos fec_pos;
+	uint16_t fec_delay_ms; /* 1..CONF_FEC_DELAY_MS_MAX */
+	struct conf_pos fec_delay_pos;
+	enum conf_cipher cipher; /* default: auto */
+	struct conf_pos cipher_pos;
+};
+#define CONF_POLICY_DEFAULT                                                                        \
+	((struct conf_policy){.has_extensions = true,                                              \
+		.fec = CONF_FEC_AUTO,                                                              \
+		.fec_delay_ms = CONF_FEC_DELAY_MS_DEFAULT,                                         \
+		.cipher = CONF_CIPHER_AUTO})
+
 struct conf_peer {
 	struct conf_pos pos; /* of [Peer] */
 	uint8_t public_key[KEY_LEN];
@@ -92,8 +126,7 @@ struct conf_peer {
 	struct conf_endpoint endpoint;
 	uint16_t keepalive_s; /* 0 = off */
 	struct conf_pos keepalive_pos;
-	bool has_extensions; /* default: true */
-	struct conf_pos extensions_pos;
+	struct conf_policy policy; /* with what it takes from [Interface] */
 };
 
 enum conf_table {
@@ -144,6 +177,7 @@ struct conf_interface {
 	struct conf_pos offload_pos;
 	enum conf_aead aead;
 	struct conf_pos aead_pos;
+	struct conf_policy policy; /* of peers that do not say it */
 };
 
 struct conf {
@@ -172,6 +206,15 @@ WEFT_MUST_CHECK enum weft_err conf_lint(
 
 /* "FILE:LINE:COLUMN: error: Key: text", cut to cap bytes with the final NUL. Returns out. */
 char *conf_note_format(const struct conf_note *n, const char *file, char *out, size_t cap);
+
+/* Values of Fec and Cipher, in any letter case: "off", "auto", "30%" or "30"; "auto",
+ * "chacha20poly1305", "aes-256-gcm". False: another text, *out is left alone. */
+bool conf_fec_parse(const char *text, size_t len, struct conf_policy *out);
+bool conf_cipher_parse(const char *text, size_t len, struct conf_policy *out);
+/* As one would write it. */
+#define CONF_FEC_TEXT_MAX 8
+char *conf_fec_format(const struct conf_policy *p, char out[CONF_FEC_TEXT_MAX]);
+const char *conf_cipher_text(enum conf_cipher c);
 
 /* May an interface, and so a file before its ".conf", be called that? 1 to 15 letters, digits
  * and _ = + . - */

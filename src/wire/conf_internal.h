@@ -34,12 +34,16 @@ enum conf_key_id {
 	CONF_KEY_ENDPOINT,
 	CONF_KEY_PERSISTENT_KEEPALIVE,
 	CONF_KEY_EXTENSIONS,
+	CONF_KEY_FEC,
+	CONF_KEY_FEC_DELAY,
+	CONF_KEY_CIPHER,
 	CONF_KEY_COUNT
 };
 
 #define CONF_TRAIT_SECRET 1u       /* its value is never repeated in a message */
 #define CONF_TRAIT_MAY_BE_EMPTY 2u /* an empty value is as good as no line */
 #define CONF_TRAIT_HOOK 4u         /* the value is a shell command */
+#define CONF_TRAIT_DEFAULT 8u      /* of [Peer], and in [Interface] what peers have by default */
 
 struct conf_key {
 	const char *name;
@@ -75,6 +79,7 @@ void conf_item_read(struct conf_reader *p, const struct conf_value *v);
 void *conf_grow(void *v, size_t n, size_t *cap, size_t size);
 
 /* --- conf_key.c --- */
+bool conf_key_belongs(const struct conf_key *key, enum conf_section section);
 /* Any letter case; blanks inside are passed over. NULL: unknown. */
 const struct conf_key *conf_key_find(const char *name, size_t len);
 /* The key that was probably meant, of the same section if possible; NULL: none is near. */
@@ -117,6 +122,11 @@ bool conf_value_table(
 bool conf_value_allowed(struct conf_report *r, const struct conf_value *v, struct ip_prefix *out);
 bool conf_value_address(struct conf_report *r, const struct conf_value *v, struct ip_prefix *out);
 bool conf_value_dns(struct conf_report *r, const struct conf_value *v, bool *is_server);
+/* --- conf_policy.c --- */
+bool conf_value_fec(struct conf_report *r, const struct conf_value *v, struct conf_policy *out);
+bool conf_value_cipher(struct conf_report *r, const struct conf_value *v, struct conf_policy *out);
+/* Gives each peer what it does not say itself. */
+void conf_policy_spread(struct conf *c);
 /* --- conf_host.c --- */
 /* Letters, digits, '-' and '_' in labels of 1 to 63, a final dot allowed, the last label not a
  * number. NULL, or what is wrong with it. */

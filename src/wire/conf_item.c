@@ -282,11 +282,43 @@ read_hook(struct conf_reader *p, const struct conf_value *v, enum conf_hook hook
 	add_text(p, &p->conf->interface.hooks[hook], v);
 }
 
+static void
+read_fec(struct conf_reader *p, const struct conf_value *v, struct conf_policy *policy)
+{
+	struct conf_policy read = *policy;
+	if (conf_value_fec(p->report, v, &read)) {
+		set_pos(p, v, &read.fec_pos,
+			read.fec == policy->fec && read.fec_percent == policy->fec_percent);
+		*policy = read;
+	}
+}
+
+static void
+read_fec_delay(struct conf_reader *p, const struct conf_value *v, struct conf_policy *policy)
+{
+	uint32_t ms;
+	if (conf_value_number(p->report, v, 1, CONF_FEC_DELAY_MS_MAX, &ms)) {
+		set_pos(p, v, &policy->fec_delay_pos, ms == policy->fec_delay_ms);
+		policy->fec_delay_ms = (uint16_t)ms;
+	}
+}
+
+static void
+read_cipher(struct conf_reader *p, const struct conf_value *v, struct conf_policy *policy)
+{
+	struct conf_policy read = *policy;
+	if (conf_value_cipher(p->report, v, &read)) {
+		set_pos(p, v, &read.cipher_pos, read.cipher == policy->cipher);
+		*policy = read;
+	}
+}
+
 void
 conf_item_read(struct conf_reader *p, const struct conf_value *v)
 {
 	static const char *const true_false[] = {"true", "false"}, *const on_off[] = {"on", "off"};
 	struct conf_interface *i = &p->conf->interface;
+	struct conf_policy *policy = p->peer ? &p->peer->policy : &i->policy;
 
 	switch (v->key->id) {
 	case CONF_KEY_PRIVATE_KEY:
@@ -351,7 +383,16 @@ conf_item_read(struct conf_reader *p, const struct conf_value *v)
 		read_keepalive(p, v);
 		break;
 	case CONF_KEY_EXTENSIONS:
-		read_switch(p, v, on_off, &p->peer->has_extensions, &p->peer->extensions_pos);
+		read_switch(p, v, on_off, &policy->has_extensions, &policy->extensions_pos);
+		break;
+	case CONF_KEY_FEC:
+		read_fec(p, v, policy);
+		break;
+	case CONF_KEY_FEC_DELAY:
+		read_fec_delay(p, v, policy);
+		break;
+	case CONF_KEY_CIPHER:
+		read_cipher(p, v, policy);
 		break;
 	case CONF_KEY_COUNT:
 		break;

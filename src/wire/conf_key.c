@@ -29,7 +29,13 @@ static const struct conf_key keys[CONF_KEY_COUNT] = {
 	{"AllowedIPs", CONF_KEY_ALLOWED_IPS, CONF_SECTION_PEER, CONF_TRAIT_MAY_BE_EMPTY},
 	{"Endpoint", CONF_KEY_ENDPOINT, CONF_SECTION_PEER, 0},
 	{"PersistentKeepalive", CONF_KEY_PERSISTENT_KEEPALIVE, CONF_SECTION_PEER, 0},
-	{"Extensions", CONF_KEY_EXTENSIONS, CONF_SECTION_PEER, CONF_TRAIT_MAY_BE_EMPTY},
+	{"Extensions", CONF_KEY_EXTENSIONS, CONF_SECTION_PEER,
+		CONF_TRAIT_MAY_BE_EMPTY | CONF_TRAIT_DEFAULT},
+	{"Fec", CONF_KEY_FEC, CONF_SECTION_PEER, CONF_TRAIT_MAY_BE_EMPTY | CONF_TRAIT_DEFAULT},
+	{"FecDelay", CONF_KEY_FEC_DELAY, CONF_SECTION_PEER,
+		CONF_TRAIT_MAY_BE_EMPTY | CONF_TRAIT_DEFAULT},
+	{"Cipher", CONF_KEY_CIPHER, CONF_SECTION_PEER,
+		CONF_TRAIT_MAY_BE_EMPTY | CONF_TRAIT_DEFAULT},
 };
 
 struct origin {
@@ -82,6 +88,13 @@ conf_key_find(const char *name, size_t len)
 	return NULL;
 }
 
+bool
+conf_key_belongs(const struct conf_key *key, enum conf_section section)
+{
+	return key->section == section ||
+	       ((key->traits & CONF_TRAIT_DEFAULT) && section == CONF_SECTION_INTERFACE);
+}
+
 /* Insertions, removals, replacements and swaps of neighbours that turn a into b (the optimal
  * string alignment distance). Both shorter than NEAR_MAX. */
 #define NEAR_MAX 24
@@ -128,7 +141,7 @@ conf_key_near(const char *name, size_t len, enum conf_section section)
 		if (d * 3 > known_len) {
 			continue;
 		}
-		unsigned score = d * 2 + (keys[i].section != section);
+		unsigned score = d * 2 + !conf_key_belongs(&keys[i], section);
 		if (score < best_score) {
 			best_score = score;
 			best = &keys[i];

@@ -229,6 +229,32 @@ lint_peers(const struct conf *c, const uint8_t own_public[KEY_LEN], struct conf_
 	return true;
 }
 
+/* What a peer says itself and what then has no effect. What it has by default is meant for the
+ * other peers. */
+static void
+lint_policies(const struct conf *c, struct conf_report *r)
+{
+	for (size_t i = 0; i < c->peers_n; i++) {
+		const struct conf_policy *p = &c->peers[i].policy;
+		uint32_t off = p->extensions_pos.line;
+		if (!p->has_extensions && p->fec_pos.line && p->fec != CONF_FEC_OFF) {
+			conf_note_add(r, CONF_SEVERITY_WARNING, p->fec_pos, off, "Fec",
+				"has no effect with Extensions = off");
+		}
+		if (!p->has_extensions && p->cipher_pos.line &&
+			p->cipher == CONF_CIPHER_AES_256_GCM) {
+			conf_note_add(r, CONF_SEVERITY_WARNING, p->cipher_pos, off, "Cipher",
+				"has no effect with Extensions = off");
+		}
+		if (p->fec_delay_pos.line && (p->fec == CONF_FEC_OFF || !p->has_extensions)) {
+			conf_note_add(r, CONF_SEVERITY_WARNING, p->fec_delay_pos,
+				p->has_extensions ? p->fec_pos.line : off, "FecDelay",
+				"has no effect with %s = off",
+				p->has_extensions ? "Fec" : "Extensions");
+		}
+	}
+}
+
 static void
 lint_interface(const struct conf *c, const struct refs *refs, struct conf_report *r)
 {
@@ -270,6 +296,7 @@ conf_lint(const struct conf *c, const uint8_t own_public[KEY_LEN], struct conf_r
 	lint_overlaps(&refs, report);
 	lint_loops(c, &refs, report);
 	lint_own_endpoints(c, report);
+	lint_policies(c, report);
 	free(refs.v);
 	bool ok = lint_addresses(c, report) && lint_peers(c, own_public, report);
 	conf_report_sort(report);

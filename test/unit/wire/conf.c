@@ -76,6 +76,7 @@ conf_reads_every_key(void **state)
 		"[Peer]\nPublicKey = " KEY_B "\nPresharedKey = " KEY_A "\n"
 		"AllowedIPs = 10.0.0.0/24, fd00::/64\nAllowedIPs = 1.2.3.4\n"
 		"Endpoint = Host.Example:1\nPersistentKeepalive = 25\nExtensions = off\n"
+		"Fec = 30%\nFecDelay = 50\nCipher = AES-256-gcm\n"
 		"[Peer]\nPublicKey = " KEY_A "\nEndpoint = [fe80::5%wan0]:65535\n");
 	const struct conf_interface *i = &c->interface;
 	uint8_t a[KEY_LEN], b[KEY_LEN];
@@ -116,11 +117,19 @@ conf_reads_every_key(void **state)
 	assert_int_equal(p->endpoint.addr.family, IP_FAMILY_NONE);
 	assert_int_equal(p->endpoint.port, 1);
 	assert_int_equal(p->keepalive_s, 25);
-	assert_false(p->has_extensions);
+	assert_false(p->policy.has_extensions);
+	assert_int_equal(p->policy.fec, CONF_FEC_FIXED);
+	assert_int_equal(p->policy.fec_percent, 30);
+	assert_int_equal(p->policy.fec_pos.line, 28);
+	assert_int_equal(p->policy.fec_pos.column, 7);
+	assert_int_equal(p->policy.fec_delay_ms, 50);
+	assert_int_equal(p->policy.fec_delay_pos.line, 29);
+	assert_int_equal(p->policy.cipher, CONF_CIPHER_AES_256_GCM);
+	assert_int_equal(p->policy.cipher_pos.line, 30);
 	p = &c->peers[1];
-	assert_int_equal(p->pos.line, 28);
+	assert_int_equal(p->pos.line, 31);
 	assert_false(p->has_psk);
-	assert_true(p->has_extensions);
+	assert_true(p->policy.has_extensions);
 	assert_string_equal(p->endpoint.host, "fe80::5");
 	assert_string_equal(p->endpoint.scope, "wan0");
 	assert_int_equal(p->endpoint.addr.family, IP_FAMILY_V6);
@@ -144,7 +153,90 @@ conf_defaults_are_those_of_the_stock_tools(void **state)
 	assert_false(i->save_config);
 	assert_null(c->peers[0].endpoint.host);
 	assert_int_equal(c->peers[0].keepalive_s, 0);
+	const struct conf_policy *p = &c->peers[0].policy;
+	assert_true(p->has_extensions);
+	assert_int_equal(p->fec, CONF_FEC_AUTO);
+	assert_int_equal(p->fec_delay_ms, 20);
+	assert_int_equal(p->cipher, CONF_CIPHER_AUTO);
 	conf_free(c);
+}
+
+static void
+conf_policy_of_the_interface_holds_for_peers_that_do_not_say_it(void **state)
+{
+	(void)state;
+	/* The peers stand before and behind it. */
+	struct conf *c =
+		PARSE_OK(PEER "Fec = auto\nCipher = auto\n" HEAD
+			      "Extensions = off\nFec = 7\nFecDelay = 5\nCipher = chacha20poly1305\n"
+			      "[Peer]\nPublicKey = " KEY_A "\nExtensions = on\nFecDelay = 1000\n");
+	const struct conf_policy *p = &c->peers[0].policy;
+	assert_int_equal(report.n, 0);
+	assert_false(p->has_extensions);
+	assert_int_equal(p->fec, CONF_FEC_AUTO);
+	assert_int_equal(p->fec_percent, 0);
+	assert_int_equal(p->fec_delay_ms, 5);
+	assert_int_equal(p->fec_delay_pos.line, 0);
+	assert_int_equal(p->cipher, CONF_CIPHER_AUTO);
+	p = &c->peers[1].policy;
+	assert_true(p->has_extensions);
+	assert_int_equal(p->fec, CONF_FEC_FIXED);
+	assert_int_equal(p->fec_percent, 7);
+	assert_int_equal(p->fec_pos.line, 0);
+	assert_int_equal(p->fec_delay_ms, 1000);
+	assert_int_equal(p->cipher, CONF_CIPHER_CHACHA20_POLY1305);
+	conf_free(c);
+}
+
+static void
+conf_fec_is_read_in_every_way_of_writing_it(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		enum conf_fec fec;
+		unsigned percent;
+		const char *back;
+	} good[] = {{"off", CONF_FEC_OFF, 0, "off"}, {"OFF", CONF_FEC_OFF, 0, "off"},
+		{"Auto", CONF_FEC_AUTO, 0, "auto"}, {"1", CONF_FEC_FIXED, 1, "1%"},
+		{"1%", CONF_FEC_FIXED, 1, "1%"}, {"100 %", CONF_FEC_FIXED, 100, "100%"},
+		{"030%", CONF_FEC_FIXED, 30, "30%"}};
+	static const char *const bad[] = {"", "%", "0", "0%", "101", "4294967297", "-1", "+1",
+		"1.5", "30%%", "30 percent", "% 30", "0x10", "automatic", "of", " auto"};
+	struct conf_policy p;
+	char text[CONF_FEC_TEXT_MAX];
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(good); i++) {
+		p = (struct conf_policy){.fec_percent = 99};
+		assert_true(conf_fec_parse(good[i].text, strlen(good[i].text), &p));
+		assert_int_equal(p.fec, good[i].fec);
+		assert_int_equal(p.fec_percent, good[i].percent);
+		assert_string_equal(conf_fec_format(&p, text), good[i].back);
+	}
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(bad); i++) {
+		p = (struct conf_policy){.fec = CONF_FEC_FIXED, .fec_percent = 99};
+		if (conf_fec_parse(bad[i], strlen(bad[i]), &p) || p.fec != CONF_FEC_FIXED ||
+			p.fec_percent != 99) {
+			fail_msg("\"%s\" was taken", bad[i]);
+		}
+	}
+}
+
+static void
+conf_cipher_names_read_back(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {
+		"", "aes", "aes-256-gc", "aes-256-gcm ", "chacha20", "on"};
+	struct conf_policy p = {0};
+	for (unsigned c = 0; c <= CONF_CIPHER_AES_256_GCM; c++) {
+		const char *name = conf_cipher_text((enum conf_cipher)c);
+		assert_true(conf_cipher_parse(name, strlen(name), &p));
+		assert_int_equal(p.cipher, c);
+	}
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(bad); i++) {
+		assert_false(conf_cipher_parse(bad[i], strlen(bad[i]), &p));
+		assert_int_equal(p.cipher, CONF_CIPHER_AES_256_GCM);
+	}
 }
 
 static void
@@ -256,6 +348,20 @@ conf_points_at_every_error(void **state)
 		{HEAD PEER "PersistentKeepalive = 65536\n", 5, 23, "PersistentKeepalive", "65535"},
 		{HEAD PEER "PersistentKeepalive = on\n", 5, 23, "PersistentKeepalive", "number"},
 		{HEAD PEER "Extensions = auto\n", 5, 14, "Extensions", "on nor off"},
+		{HEAD PEER "Fec = on\n", 5, 7, "Fec", "did you mean auto?"},
+		{HEAD PEER "Fec = 0%\n", 5, 7, "Fec", "off turns it off"},
+		{HEAD "FEC = 101\n", 3, 7, "Fec", "\"101\" is not within 1% to 100%"},
+		{HEAD PEER "Fec = 12.5%\n", 5, 7, "Fec", "neither off, auto nor"},
+		{HEAD PEER "Fec = 5\nFec = 6\n", 6, 7, "Fec", "line 5 with another value"},
+		{HEAD PEER "FecDelay = 0\n", 5, 12, "FecDelay", "within 1 to 1000"},
+		{HEAD PEER "FecDelay = 1001\n", 5, 12, "FecDelay", "within 1 to 1000"},
+		{HEAD "FecDelay = 20ms\n", 3, 12, "FecDelay", "not a number"},
+		{HEAD PEER "Cipher = aes\n", 5, 10, "Cipher", "did you mean aes-256-gcm?"},
+		{HEAD PEER "Cipher = ChaCha20\n", 5, 10, "Cipher", "chacha20poly1305?"},
+		{HEAD "Cipher = none\n", 3, 10, "Cipher", "neither auto"},
+		{HEAD "Fecdelays = 1\n", 3, 1, "", "did you mean FecDelay?"},
+		{HEAD "Extension = on\n", 3, 1, "", "did you mean Extensions?"},
+		{HEAD PEER "Ciper = auto\n", 5, 1, "", "did you mean Cipher?"},
 		{HEAD PEER "PublicKey = " KEY_A "\n", 5, 13, "PublicKey", "[Peer] line missing"},
 		{HEAD "[Peer]\n\n" PEER, 3, 1, "PublicKey", "none"},
 		{HEAD PEER "[Peer]\nAllowedIPs = ::/0\n", 5, 1, "PublicKey", "none"},
@@ -333,6 +439,11 @@ conf_warns_of_what_is_probably_a_mistake(void **state)
 			"line 3"},
 		{HEAD "PostUp = echo '#'\n", 3, 16, "PostUp", "quotes"},
 		{HEAD "PostUp = echo a#b\n", 3, 16, "PostUp", "word"},
+		{HEAD PEER "Fec = 5\nFec = 5%\n", 6, 7, "Fec", "same value"},
+		{HEAD PEER "Fec = auto\nExtensions = off\n", 5, 7, "Fec", "no effect"},
+		{HEAD "Extensions = off\n" PEER "Cipher = aes-256-gcm\n", 6, 10, "Cipher",
+			"Extensions = off"},
+		{HEAD PEER "Fec = off\nFecDelay = 9\n", 6, 12, "FecDelay", "Fec = off"},
 		{HEAD PEER "AllowedIPs = 10.0.0.1/8\n", 5, 14, "AllowedIPs", "10.0.0.0/8"},
 		{HEAD PEER "AllowedIPs = ::/0, 1.0.0.0/8, ::/0\n", 5, 31, "AllowedIPs", "already"},
 		{HEAD PEER "AllowedIPs = ::/0\n[Peer]\nPublicKey = " KEY_A "\nAllowedIPs = ::/0\n",
@@ -360,6 +471,9 @@ conf_stays_silent_where_nothing_is_wrong(void **state)
 		"[Interface]\nPostUp = wg set %i private-key /k\n",
 		HEAD "PostUp = echo '1' # 'a\n",
 		HEAD "DNS = ~., 1.1.1.1\n",
+		HEAD "Fec = 10%\nFecDelay = 9\nCipher = aes-256-gcm\n" PEER "Extensions = off\n",
+		HEAD PEER "Fec = off\nCipher = chacha20poly1305\nExtensions = off\n",
+		HEAD PEER "Fec =\nFecDelay =\nCipher = # auto\n",
 		HEAD "Address = 10.0.0.1/255.255.255.0\n",
 		HEAD "Table = off\n" PEER "AllowedIPs = 10.0.0.0/8\nEndpoint = 10.1.2.3:1\n",
 		HEAD PEER "AllowedIPs = 0.0.0.0/0\nEndpoint = 10.1.2.3:1\n",
@@ -438,10 +552,11 @@ conf_messages_hold_no_piece_of_a_key(void **state)
 		"PrivateKey %s\n", "PrivateKey: %s\n", "[%s]\n", "[%s\n", "PrivateKey = %s\n",
 		"PrivateKey = %s%s\n", "PrivateKey = \"%s\"\n", "Address = %s\n", "DNS = %s\n",
 		"DNS = 1.1.1.1, %s\n", "Table = %s\n", "FwMark = %s\n", "ListenPort = %s\n",
-		"Offload = %s\n", PEER "PublicKey = x%s\n", PEER "Endpoint = %s\n",
-		PEER "Endpoint = %s:1\n", PEER "Endpoint = [%s]:1\n",
-		PEER "Endpoint = [fe80::1%%%s]:1\n", PEER "AllowedIPs = %s\n",
-		PEER "AllowedIPs = %s/8\n", PEER "%s = x\n", PEER "PresharedKey = %s\n"};
+		"Offload = %s\n", "Fec = %s\n", "FecDelay = %s\n", "Cipher = %s\n",
+		PEER "PublicKey = x%s\n", PEER "Endpoint = %s\n", PEER "Endpoint = %s:1\n",
+		PEER "Endpoint = [%s]:1\n", PEER "Endpoint = [fe80::1%%%s]:1\n",
+		PEER "AllowedIPs = %s\n", PEER "AllowedIPs = %s/8\n", PEER "%s = x\n",
+		PEER "PresharedKey = %s\n"};
 	static const char key[] = "qLk5xQg+Vt+9iFvjJdhW/xYz3M62UGt4m4GX4QyQwFY=";
 	for (size_t f = 0; f < WEFT_ARRAY_LEN(forms); f++) {
 		for (size_t cut = 16; cut <= 44; cut++) {
@@ -703,6 +818,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(conf_reads_every_key),
 		cmocka_unit_test(conf_defaults_are_those_of_the_stock_tools),
+		cmocka_unit_test(conf_policy_of_the_interface_holds_for_peers_that_do_not_say_it),
+		cmocka_unit_test(conf_fec_is_read_in_every_way_of_writing_it),
+		cmocka_unit_test(conf_cipher_names_read_back),
 		cmocka_unit_test(conf_reads_every_dialect),
 		cmocka_unit_test(conf_points_at_every_error),
 		cmocka_unit_test(conf_explains_every_broken_key),
