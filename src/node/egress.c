@@ -239,15 +239,17 @@ egress_seal(struct aead *a, struct egress_job *j)
 			continue;
 		}
 		uint32_t index = wg_session_remote_index(s->session);
+		/* Once: its cipher marks the headers. */
+		const struct aead_key *key = wg_session_send_key(s->session);
 		for (size_t k = 0; k < s->n; k++) {
 			const struct gso_seg *seg = &j->segs[s->first + k];
 			uint8_t *datagram = j->buf + seg->off;
-			wire_wg_data_write_header(datagram, index, s->counter + k);
+			wire_wg_data_write_header(datagram, key->cipher, index, s->counter + k);
 			ops[k] = (struct aead_op){.data = datagram + WG_HEADER_LEN,
 				.len = seg->padded_len,
 				.counter = s->counter + k};
 		}
-		aead_seal(a, wg_session_send_key(s->session), ops, s->n);
+		aead_seal(a, key, ops, s->n);
 	}
 }
 

@@ -39,11 +39,13 @@ handle_message(struct worker *w, const uint8_t *data, size_t len, const struct e
 
 /* Finds or starts the run that a data message belongs to. NULL: no room for another run. */
 static struct ingress_run *
-run_for(struct ingress_job *j, struct wg_session *s, const struct endpoint *from)
+run_for(struct ingress_job *j, struct wg_session *s, const struct aead_key *key,
+	const struct endpoint *from)
 {
 	if (j->runs_n > 0) {
 		struct ingress_run *last = &j->runs[j->runs_n - 1];
-		if (last->session == s && endpoint_is_same_remote(&last->from, from) &&
+		/* No two sessions share a key. */
+		if (last->key == key && endpoint_is_same_remote(&last->from, from) &&
 			ip_addr_is_equal(&last->from.src, &from->src)) {
 			return last;
 		}
@@ -52,7 +54,8 @@ run_for(struct ingress_job *j, struct wg_session *s, const struct endpoint *from
 		return NULL;
 	}
 	struct ingress_run *r = &j->runs[j->runs_n++];
-	*r = (struct ingress_run){.session = s, .from = *from, .first = (uint16_t)j->ops_n};
+	*r = (struct ingress_run){
+		.session = s, .key = key, .from = *from, .first = (uint16_t)j->ops_n};
 	wg_session_get(s);
 	return r;
 }
@@ -83,13 +86,13 @@ take_datagram(struct worker *w, struct ingress_job *j, uint8_t *data, size_t len
 		drop(w, DROP_RX_SHORT, 1);
 		return true;
 	}
-	uint32_t type = load_le32(data);
-	if (type >= 1 && type <= 3) {
-		handle_message(w, data, len, &rx->from, now);
+	enum wire_wg_type type = wire_wg_type(data, len);
+	if (type == WIRE_WG_TYPE_NONE) {
+		drop(w, DROP_RX_TYPE, 1);
 		return true;
 	}
-	if (type != 4) {
-		drop(w, DROP_RX_TYPE, 1);
+	if (type != WIRE_WG_TYPE_DATA) {
+		handle_message(w, data, len, &rx->from, now);
 		return true;
 	}
 	if (!wire_wg_data_is_well_formed(data, len)) {
@@ -105,7 +108,12 @@ take_datagram(struct worker *w, struct ingress_job *j, uint8_t *data, size_t len
 		drop(w, DROP_RX_EXPIRED, 1);
 		return true;
 	}
-	struct ingress_run *r = run_for(j, s, &rx->from);
+	const struct aead_key *key = wg_session_recv_key(s, wire_wg_data_cipher(data));
+	if (!key) {
+		drop(w, DROP_RX_TYPE, 1);
+		return true;
+	}
+	struct ingress_run *r = run_for(j, s, key, &rx->from);
 	uint8_t *at = r ? place(j, data, len) : NULL;
 	if (!at) {
 		return false;
@@ -174,7 +182,7 @@ ingress_open(struct aead *a, struct ingress_job *j)
 {
 	for (size_t i = 0; i < j->runs_n; i++) {
 		const struct ingress_run *r = &j->runs[i];
-		aead_open(a, wg_session_recv_key(r->session), j->ops + r->first, r->n);
+		aead_open(a, r->key, j->ops + r->first, r->n);
 	}
 }
 

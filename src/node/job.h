@@ -71,9 +71,10 @@ struct egress_job {
 	uint8_t buf[JOB_ARENA_LEN];
 };
 
-/* Consecutive data messages of one session from one endpoint. */
+/* Consecutive data messages of one session and cipher from one endpoint. */
 struct ingress_run {
 	struct wg_session *session; /* a reference */
+	const struct aead_key *key; /* the session's for that cipher */
 	struct endpoint from;
 	uint16_t first, n; /* in ops */
 };

@@ -198,8 +198,17 @@ struct wg_session *wg_device_session(const struct wg_device *d, uint32_t index);
 /* A session past its time opens nothing: DROP_RX_EXPIRED. */
 bool wg_session_can_open(const struct wg_session *s, struct mono now);
 struct wg_peer *wg_session_peer(const struct wg_session *s);
+/* The key to seal with now. Asked for once a run of packets: the next call may give another, and
+ * the messages' headers are marked with the cipher of the key that they were sealed with. */
 const struct aead_key *wg_session_send_key(const struct wg_session *s);
-const struct aead_key *wg_session_recv_key(const struct wg_session *s);
+/* ChaCha20-Poly1305 at first. Only what the other side has allowed may be set; others may be
+ * sending meanwhile. Keepalives that the engine makes itself stay ChaCha20-Poly1305. */
+void wg_session_set_send_cipher(struct wg_session *s, enum aead_cipher cipher);
+/* The key to open messages marked with that cipher; NULL: not allowed, DROP_RX_TYPE. */
+const struct aead_key *wg_session_recv_key(const struct wg_session *s, enum aead_cipher cipher);
+/* From now on messages marked with it are opened, beside ChaCha20-Poly1305. To be called before
+ * the other side is told, and never taken back. */
+void wg_session_allow_cipher(struct wg_session *s, enum aead_cipher cipher);
 uint32_t wg_session_remote_index(const struct wg_session *s);
 /* After opening: ops[i].ok and not seen before stays ok, else ok = false. Adds replays and what
  * is too old to *replays. Moves the window. Statistics count those that stayed ok. from:

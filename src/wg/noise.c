@@ -12,6 +12,8 @@
 /* Section 5.4: neither has a final NUL in the hash. */
 static const char construction[] = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
 static const char identifier[] = "WireGuard v1 zx2c4 Jason@zx2c4.com";
+/* weft's own, likewise: what a key of ChaCha20-Poly1305 becomes one of AES-256-GCM by. */
+static const char aes_label[] = "weft v1 AES-256-GCM";
 
 /* The two running values of a handshake, in steps that Noise names. */
 struct symmetric {
@@ -93,11 +95,15 @@ open_and_hash(
 }
 
 /* Section 5.4.5: the first key is the initiator's for sending. */
+/* The end of the paper's handshake, and the keys of the other cipher from its keys. */
 static void
-split(struct crypto *c, const struct symmetric *s, uint8_t initiator_to_responder[KDF_LEN],
-	uint8_t responder_to_initiator[KDF_LEN])
+split(struct crypto *c, const struct symmetric *s, bool is_initiator, struct wg_noise_keys *keys)
 {
-	kdf2(c, initiator_to_responder, responder_to_initiator, s->chaining_key, NULL, 0);
+	uint8_t *to_responder = is_initiator ? keys->send : keys->recv;
+	uint8_t *to_initiator = is_initiator ? keys->recv : keys->send;
+	kdf2(c, to_responder, to_initiator, s->chaining_key, NULL, 0);
+	kdf1(c, keys->send_aes, keys->send, aes_label, sizeof(aes_label) - 1);
+	kdf1(c, keys->recv_aes, keys->recv, aes_label, sizeof(aes_label) - 1);
 }
 
 static enum weft_err
@@ -231,7 +237,7 @@ wg_noise_respond(struct crypto *c, const struct wg_noise_remote *remote,
 	if (!e) {
 		mix_psk(c, &s, remote->psk);
 		seal_and_hash(c, &s, msg->empty_sealed, NULL, 0);
-		split(c, &s, keys->recv, keys->send);
+		split(c, &s, false, keys);
 	}
 	secret_wipe(&s, sizeof(s));
 	secret_wipe(in, sizeof(*in));
@@ -256,7 +262,7 @@ wg_noise_open_response(struct crypto *c, const struct wg_noise_identity *id,
 		e = open_and_hash(c, &s, empty, msg->empty_sealed, sizeof(msg->empty_sealed));
 	}
 	if (!e) {
-		split(c, &s, keys->send, keys->recv);
+		split(c, &s, true, keys);
 	}
 	secret_wipe(&s, sizeof(s));
 	return e;

@@ -52,10 +52,12 @@ struct wg_noise_incoming {
 	uint8_t hash[WG_NOISE_HASH_LEN];
 };
 
-/* Of one session, seen from here. */
+/* Of one session, seen from here. The keys of AES-256-GCM are weft's own: docs/protocol.md. */
 struct wg_noise_keys {
 	uint8_t send[WG_NOISE_KEY_LEN];
 	uint8_t recv[WG_NOISE_KEY_LEN];
+	uint8_t send_aes[WG_NOISE_KEY_LEN];
+	uint8_t recv_aes[WG_NOISE_KEY_LEN];
 };
 
 /* NULL clears. WEFT_ENOMEM: cleared as well. */

@@ -28,8 +28,14 @@ wg_session_new(struct wg_peer *peer, struct mono now, bool is_initiator,
 	atomic_init(&s->next_counter, 0);
 	atomic_flag_clear(&s->is_window_taken);
 	wg_replay_init(&s->window);
-	aead_key_init(&s->send, AEAD_CIPHER_CHACHA20_POLY1305, keys->send);
-	aead_key_init(&s->recv, AEAD_CIPHER_CHACHA20_POLY1305, keys->recv);
+	aead_key_init(
+		&s->send[AEAD_CIPHER_CHACHA20_POLY1305], AEAD_CIPHER_CHACHA20_POLY1305, keys->send);
+	aead_key_init(
+		&s->recv[AEAD_CIPHER_CHACHA20_POLY1305], AEAD_CIPHER_CHACHA20_POLY1305, keys->recv);
+	aead_key_init(&s->send[AEAD_CIPHER_AES_256_GCM], AEAD_CIPHER_AES_256_GCM, keys->send_aes);
+	aead_key_init(&s->recv[AEAD_CIPHER_AES_256_GCM], AEAD_CIPHER_AES_256_GCM, keys->recv_aes);
+	atomic_init(&s->send_cipher, AEAD_CIPHER_CHACHA20_POLY1305);
+	atomic_init(&s->is_aes_allowed, false);
 	wg_peer_get(peer);
 	s->peer = peer;
 	*out = s;
@@ -49,8 +55,10 @@ wg_session_put(struct wg_session *s)
 		return;
 	}
 	struct wg_peer *peer = s->peer;
-	aead_key_fini(&s->send);
-	aead_key_fini(&s->recv);
+	for (size_t i = 0; i < AEAD_CIPHER_COUNT; i++) {
+		aead_key_fini(&s->send[i]);
+		aead_key_fini(&s->recv[i]);
+	}
 	free(s);
 	wg_peer_put(peer);
 }
@@ -94,13 +102,30 @@ wg_session_peer(const struct wg_session *s)
 const struct aead_key *
 wg_session_send_key(const struct wg_session *s)
 {
-	return &s->send;
+	/* Relaxed, here and below: the keys themselves do not change. */
+	return &s->send[atomic_load_explicit(&s->send_cipher, memory_order_relaxed)];
+}
+
+void
+wg_session_set_send_cipher(struct wg_session *s, enum aead_cipher cipher)
+{
+	atomic_store_explicit(&s->send_cipher, (uint8_t)cipher, memory_order_relaxed);
 }
 
 const struct aead_key *
-wg_session_recv_key(const struct wg_session *s)
+wg_session_recv_key(const struct wg_session *s, enum aead_cipher cipher)
 {
-	return &s->recv;
+	bool is_allowed = cipher == AEAD_CIPHER_CHACHA20_POLY1305 ||
+			  atomic_load_explicit(&s->is_aes_allowed, memory_order_relaxed);
+	return is_allowed ? &s->recv[cipher] : NULL;
+}
+
+void
+wg_session_allow_cipher(struct wg_session *s, enum aead_cipher cipher)
+{
+	if (cipher == AEAD_CIPHER_AES_256_GCM) {
+		atomic_store_explicit(&s->is_aes_allowed, true, memory_order_relaxed);
+	}
 }
 
 uint32_t

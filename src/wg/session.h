@@ -2,8 +2,11 @@
 /* A session: one pair of transport keys with its counters and its window.
  *
  * Referenced by the slot of its peer that holds it and by whoever works with it; keys are wiped
- * with the last reference. Only `next_counter`, the window and its flag change while several
- * threads use it. */
+ * with the last reference. Only the choice of ciphers, `next_counter`, the window and its flag
+ * change while several threads use it.
+ *
+ * Both ciphers have keys of their own from the start and share counters and window: a counter is
+ * used once, whatever it is sealed with. */
 #ifndef WEFT_WG_SESSION_H
 #define WEFT_WG_SESSION_H
 
@@ -29,8 +32,10 @@ struct wg_session {
 	bool is_initiator;
 	bool is_confirmed; /* the other side has shown that it has the keys; [excl] writes */
 	_Atomic uint32_t refs;
-	struct aead_key send;
-	struct aead_key recv;
+	struct aead_key send[AEAD_CIPHER_COUNT]; /* by enum aead_cipher */
+	struct aead_key recv[AEAD_CIPHER_COUNT];
+	_Atomic uint8_t send_cipher; /* enum aead_cipher */
+	_Atomic bool is_aes_allowed; /* to the other side; ChaCha20-Poly1305 always is */
 
 	WEFT_ALIGNED(64) _Atomic uint64_t next_counter;
 	WEFT_ALIGNED(64) atomic_flag is_window_taken; /* guards window, once a batch */

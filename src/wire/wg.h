@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/endian.h"
+#include "crypto/aead.h"
 
 #define WIRE_WG_KEY_LEN 32
 #define WIRE_WG_TAG_LEN 16
@@ -59,7 +60,13 @@ struct wire_wg_cookie_reply {
 	uint8_t cookie_sealed[WIRE_WG_COOKIE_SEALED_LEN];
 };
 
-/* The type in the first byte when the three reserved bytes are zero and the type is known. */
+/* Type and reserved bytes of a data message: all zero as in the paper, or the first of them is the
+ * mark of weft's second cipher. */
+#define WIRE_WG_DATA_WORD_CHACHA20_POLY1305 0x00000004u
+#define WIRE_WG_DATA_WORD_AES_256_GCM 0x00000104u
+
+/* The type in the first byte when it is known and the three reserved bytes are as they must be:
+ * zero, except for the mark of a data message. */
 static inline enum wire_wg_type
 wire_wg_type(const uint8_t *data, size_t len)
 {
@@ -67,6 +74,9 @@ wire_wg_type(const uint8_t *data, size_t len)
 		return WIRE_WG_TYPE_NONE;
 	}
 	uint32_t word = load_le32(data);
+	if (word == WIRE_WG_DATA_WORD_AES_256_GCM) {
+		return WIRE_WG_TYPE_DATA;
+	}
 	return word >= WIRE_WG_TYPE_INITIATION && word <= WIRE_WG_TYPE_DATA
 		       ? (enum wire_wg_type)word
 		       : WIRE_WG_TYPE_NONE;
@@ -89,7 +99,15 @@ void wire_wg_cookie_reply_encode(
 static inline bool
 wire_wg_data_is_well_formed(const uint8_t *data, size_t len)
 {
-	return len >= WIRE_WG_DATA_LEN_MIN && load_le32(data) == WIRE_WG_TYPE_DATA;
+	return len >= WIRE_WG_DATA_LEN_MIN && wire_wg_type(data, len) == WIRE_WG_TYPE_DATA;
+}
+
+/* As it is marked; whether the session allows it is the caller's question. */
+static inline enum aead_cipher
+wire_wg_data_cipher(const uint8_t *data)
+{
+	return load_le32(data) == WIRE_WG_DATA_WORD_AES_256_GCM ? AEAD_CIPHER_AES_256_GCM
+								: AEAD_CIPHER_CHACHA20_POLY1305;
 }
 
 static inline uint32_t
@@ -105,9 +123,11 @@ wire_wg_data_counter(const uint8_t *data)
 }
 
 static inline void
-wire_wg_data_write_header(uint8_t *data, uint32_t receiver, uint64_t counter)
+wire_wg_data_write_header(
+	uint8_t *data, enum aead_cipher cipher, uint32_t receiver, uint64_t counter)
 {
-	store_le32(data, WIRE_WG_TYPE_DATA);
+	store_le32(data, cipher == AEAD_CIPHER_AES_256_GCM ? WIRE_WG_DATA_WORD_AES_256_GCM
+							   : WIRE_WG_DATA_WORD_CHACHA20_POLY1305);
 	store_le32(data + 4, receiver);
 	store_le64(data + 8, counter);
 }

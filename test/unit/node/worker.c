@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "pair.h"
+#include "wg/engine.h"
 
 static struct wg_time
 at_s(int64_t s)
@@ -86,6 +87,8 @@ worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch(void **st
 	send_raw(&p, 0, bytes, 20, 20); /* data without room for its tag */
 	send_raw(&p, 0, bytes, 48, 48); /* data for an index that nobody has */
 	bytes[1] = 1;
+	send_raw(&p, 0, bytes, 48, 48); /* the same, marked as of the other cipher */
+	bytes[1] = 2;
 	send_raw(&p, 0, bytes, 48, 48); /* reserved bits */
 	bytes[0] = 1;
 	bytes[1] = 0;
@@ -97,7 +100,55 @@ worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch(void **st
 	const struct drop_counts *d = &p.node[1].w[0]->stats.drops;
 	assert_int_equal(d->n[DROP_RX_SHORT], 3);
 	assert_int_equal(d->n[DROP_RX_TYPE], 2);
-	assert_int_equal(d->n[DROP_RX_INDEX], 1);
+	assert_int_equal(d->n[DROP_RX_INDEX], 2);
+	pair_fini(&p);
+}
+
+static struct wg_session *
+session_at(struct pair *p, unsigned i)
+{
+	return wg_peer_next(p->node[i].device, NULL)->current;
+}
+
+static void
+worker_seals_with_the_cipher_that_is_set_and_opens_both_in_one_batch(void **state)
+{
+	(void)state;
+	enum { PACKETS = 100 };
+	struct pair p;
+	uint16_t flow;
+	uint32_t seq, len;
+	pair_init(&p, 1, 13);
+	assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+	pair_run(&p, at_s(1), 20);
+	assert_true(pair_take(&p, 1, 0, &flow, &seq, &len));
+
+	struct worker *from = p.node[0].w[0];
+	const struct drop_counts *d = &p.node[1].w[0]->stats.drops;
+	wg_session_set_send_cipher(session_at(&p, 0), AEAD_CIPHER_AES_256_GCM);
+	assert_true(pair_inject(&p, 0, 0, 1, 1, 100));
+	pair_run(&p, at_s(1), 4);
+	assert_false(pair_take(&p, 1, 0, &flow, &seq, &len));
+	assert_int_equal(d->n[DROP_RX_TYPE], 1); /* it is not allowed yet */
+
+	/* 1 to 5 packets a cipher, and all on the wire before the other node looks. */
+	wg_session_allow_cipher(session_at(&p, 1), AEAD_CIPHER_AES_256_GCM);
+	for (uint32_t i = 0, run = 0; i < PACKETS; run++) {
+		wg_session_set_send_cipher(session_at(&p, 0),
+			run % 2 == 0 ? AEAD_CIPHER_AES_256_GCM : AEAD_CIPHER_CHACHA20_POLY1305);
+		for (uint32_t k = 0; k <= run % 5 && i < PACKETS; k++, i++) {
+			assert_true(pair_inject(&p, 0, 0, 1, 2 + i, 36 + i));
+		}
+		worker_turn(from, at_s(1), WORKER_READY_PORT);
+	}
+	pair_run(&p, at_s(1), 20);
+	for (uint32_t i = 0; i < PACKETS; i++) {
+		assert_true(pair_take(&p, 1, 0, &flow, &seq, &len));
+		assert_int_equal(seq, 2 + i);
+		assert_int_equal(len, 36 + i);
+	}
+	assert_int_equal(d->n[DROP_RX_AUTH], 0);
+	assert_int_equal(d->n[DROP_RX_REPLAY], 0);
 	pair_fini(&p);
 }
 
@@ -602,6 +653,8 @@ main(void)
 		cmocka_unit_test(worker_counts_what_it_cannot_route_or_parse),
 		cmocka_unit_test(
 			worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch),
+		cmocka_unit_test(
+			worker_seals_with_the_cipher_that_is_set_and_opens_both_in_one_batch),
 		cmocka_unit_test(worker_counts_packets_that_no_datagram_can_carry),
 		cmocka_unit_test(
 			worker_drops_its_own_outer_packets_that_are_routed_into_the_tunnel),

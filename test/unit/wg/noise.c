@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "crypto/crypto.h"
+#include "crypto/kdf.h"
 #include "wg/noise.h"
 
 /* Two sides with their views of each other. */
@@ -112,6 +113,33 @@ both_sides_derive_the_same_keys_crosswise(void **state)
 		assert_memory_not_equal(p.a_keys.send, p.a_keys.recv, 32);
 		pair_fini(&p);
 	}
+}
+
+static void
+keys_of_aes_come_from_the_others_and_are_none_of_them(void **state)
+{
+	(void)state;
+	static const char label[] = {'w', 'e', 'f', 't', ' ', 'v', '1', ' ', 'A', 'E', 'S', '-',
+		'2', '5', '6', '-', 'G', 'C', 'M'};
+	struct pair p;
+	pair_init(&p, 9);
+	run_to_response(&p);
+	assert_int_equal(receive_response(&p), WEFT_OK);
+	assert_memory_equal(p.a_keys.send_aes, p.b_keys.recv_aes, 32);
+	assert_memory_equal(p.a_keys.recv_aes, p.b_keys.send_aes, 32);
+	uint8_t want[32];
+	kdf1(p.crypto, want, p.a_keys.send, label, sizeof(label));
+	assert_memory_equal(p.a_keys.send_aes, want, 32);
+	kdf1(p.crypto, want, p.a_keys.recv, label, sizeof(label));
+	assert_memory_equal(p.a_keys.recv_aes, want, 32);
+	const uint8_t *keys[] = {
+		p.a_keys.send, p.a_keys.recv, p.a_keys.send_aes, p.a_keys.recv_aes};
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t k = 0; k < i; k++) {
+			assert_memory_not_equal(keys[i], keys[k], 32);
+		}
+	}
+	pair_fini(&p);
 }
 
 static void
@@ -255,6 +283,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_sides_derive_the_same_keys_crosswise),
+		cmocka_unit_test(keys_of_aes_come_from_the_others_and_are_none_of_them),
 		cmocka_unit_test(initiation_to_another_key_does_not_open),
 		cmocka_unit_test(initiation_with_any_bit_changed_does_not_open),
 		cmocka_unit_test(response_with_another_psk_does_not_open),

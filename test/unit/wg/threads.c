@@ -36,6 +36,7 @@ struct pair {
 	_Atomic int64_t now_ns;
 	atomic_bool is_over;
 	_Atomic uint64_t sent, delivered, lost, replays, staged, duplicates;
+	_Atomic uint64_t by_cipher[AEAD_CIPHER_COUNT]; /* sent, without duplicates */
 };
 
 static void
@@ -135,7 +136,9 @@ accept_data(struct pair *p, size_t to, uint8_t *const *msgs, const size_t *lens,
 		ops[i] = (struct aead_op){msgs[i] + WG_HEADER_LEN, (uint32_t)lens[i] - WG_OVERHEAD,
 			false, wire_wg_data_counter(msgs[i])};
 	}
-	size_t right = aead_open(a, wg_session_recv_key(s), ops, n);
+	/* Ends agree in advance here. A batch has one cipher, as a run of the node has. */
+	wg_session_allow_cipher(s, AEAD_CIPHER_AES_256_GCM);
+	size_t right = aead_open(a, wg_session_recv_key(s, wire_wg_data_cipher(msgs[0])), ops, n);
 	uint64_t replays = 0, delivered = 0;
 	pthread_rwlock_rdlock(&h->lock);
 	wg_session_accept(h->device, s, now_of(p), ops, n, &p->hosts[1 - to].at, &replays, &note);
@@ -170,15 +173,24 @@ send_batch(struct pair *p, size_t from, struct rng *rng, struct aead *a)
 	}
 	pthread_rwlock_unlock(&h->lock);
 	if (s) {
+		/* The cipher changes while others are sending. */
+		if (rng_below(rng, 8) == 0) {
+			wg_session_set_send_cipher(s, rng_below(rng, 2) == 0
+							      ? AEAD_CIPHER_CHACHA20_POLY1305
+							      : AEAD_CIPHER_AES_256_GCM);
+		}
+		const struct aead_key *key = wg_session_send_key(s);
+		p->by_cipher[key->cipher] += BATCH;
 		for (size_t i = 0; i < BATCH; i++) {
 			msgs[i] = buf[i];
 			copies[i] = copy[i];
 			lens[i] = sizeof(buf[i]);
 			ops[i] = (struct aead_op){
 				buf[i] + WG_HEADER_LEN, PACKET_LEN, false, first + i};
-			wire_wg_data_write_header(buf[i], wg_session_remote_index(s), first + i);
+			wire_wg_data_write_header(
+				buf[i], key->cipher, wg_session_remote_index(s), first + i);
 		}
-		aead_seal(a, wg_session_send_key(s), ops, BATCH);
+		aead_seal(a, key, ops, BATCH);
 		memcpy(copy, buf, sizeof(copy));
 		p->sent += BATCH;
 		accept_data(p, 1 - from, msgs, lens, BATCH, a);
@@ -337,6 +349,8 @@ workers_and_a_governor_share_two_devices(void **state)
 	/* Nothing twice, nothing lost but with its session: what is not delivered is a replay, and
 	 * replays are our duplicates. */
 	assert_true(p.delivered > 0);
+	assert_true(p.by_cipher[AEAD_CIPHER_CHACHA20_POLY1305] > 0);
+	assert_true(p.by_cipher[AEAD_CIPHER_AES_256_GCM] > 0);
 	assert_int_equal(p.delivered + p.lost + p.replays, p.sent);
 	assert_true(p.replays <= p.duplicates);
 	assert_true(p.delivered <= p.sent - p.duplicates);

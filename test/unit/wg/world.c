@@ -146,10 +146,11 @@ seal_and_send(struct world *w, size_t i, struct wg_peer *p, const uint8_t *text,
 	if (!s) {
 		return false;
 	}
-	wire_wg_data_write_header(buf, wg_session_remote_index(s), counter);
+	const struct aead_key *key = wg_session_send_key(s);
+	wire_wg_data_write_header(buf, key->cipher, wg_session_remote_index(s), counter);
 	memcpy(buf + WG_HEADER_LEN, text, len);
 	struct aead_op op = {buf + WG_HEADER_LEN, (uint32_t)padded, false, counter};
-	aead_seal(w->aead, wg_session_send_key(s), &op, 1);
+	aead_seal(w->aead, key, &op, 1);
 	struct endpoint to = wg_peer_endpoint(p);
 	launch(w, i, &to, buf, padded + WG_OVERHEAD);
 	return true;
@@ -226,9 +227,14 @@ arrive_data(struct world *w, size_t i, const struct endpoint *from, uint8_t *dat
 		side->drops.n[DROP_RX_EXPIRED]++;
 		return;
 	}
+	const struct aead_key *key = wg_session_recv_key(s, wire_wg_data_cipher(data));
+	if (!key) {
+		side->drops.n[DROP_RX_TYPE]++;
+		return;
+	}
 	struct aead_op op = {data + WG_HEADER_LEN, (uint32_t)(len - WG_OVERHEAD), false,
 		wire_wg_data_counter(data)};
-	if (!aead_open(w->aead, wg_session_recv_key(s), &op, 1)) {
+	if (!aead_open(w->aead, key, &op, 1)) {
 		side->drops.n[DROP_RX_AUTH]++;
 		return;
 	}

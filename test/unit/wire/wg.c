@@ -104,6 +104,9 @@ type_refuses_unknown_types_and_reserved_bits(void **state)
 	}
 	for (unsigned type = 1; type <= 4; type++) {
 		for (unsigned bit = 8; bit < 32; bit++) {
+			if (type == WIRE_WG_TYPE_DATA && bit == 8) {
+				continue; /* the mark of the second cipher */
+			}
 			store_le32(buf, type | 1u << bit);
 			assert_int_equal(wire_wg_type(buf, sizeof(buf)), WIRE_WG_TYPE_NONE);
 			assert_false(wire_wg_data_is_well_formed(buf, sizeof(buf)));
@@ -118,12 +121,32 @@ data_header_reads_back_what_was_written(void **state)
 {
 	(void)state;
 	uint8_t buf[32] = {0};
-	wire_wg_data_write_header(buf, 0x04030201, 0x0c0b0a0908070605);
+	wire_wg_data_write_header(
+		buf, AEAD_CIPHER_CHACHA20_POLY1305, 0x04030201, 0x0c0b0a0908070605);
 	static const uint8_t want[] = {4, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 	assert_memory_equal(buf, want, sizeof(want));
 	assert_true(wire_wg_data_is_well_formed(buf, sizeof(buf)));
 	assert_int_equal(wire_wg_data_receiver(buf), 0x04030201);
 	assert_true(wire_wg_data_counter(buf) == UINT64_C(0x0c0b0a0908070605));
+	assert_int_equal(wire_wg_data_cipher(buf), AEAD_CIPHER_CHACHA20_POLY1305);
+}
+
+static void
+data_is_marked_with_its_cipher_in_the_second_byte_alone(void **state)
+{
+	(void)state;
+	uint8_t buf[32] = {0};
+	wire_wg_data_write_header(buf, AEAD_CIPHER_AES_256_GCM, 0x04030201, 0x0c0b0a0908070605);
+	static const uint8_t want[] = {4, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+	assert_memory_equal(buf, want, sizeof(want));
+	assert_int_equal(wire_wg_data_cipher(buf), AEAD_CIPHER_AES_256_GCM);
+	assert_true(wire_wg_data_is_well_formed(buf, sizeof(buf)));
+	assert_false(wire_wg_data_is_well_formed(buf, 31));
+	for (uint32_t reserved = 0; reserved < 1u << 24; reserved += reserved < 512 ? 1 : 255) {
+		store_le32(buf, WIRE_WG_TYPE_DATA | reserved << 8);
+		assert_int_equal(wire_wg_type(buf, sizeof(buf)),
+			reserved <= 1 ? WIRE_WG_TYPE_DATA : WIRE_WG_TYPE_NONE);
+	}
 }
 
 int
@@ -136,6 +159,7 @@ main(void)
 		cmocka_unit_test(decoders_refuse_every_other_length),
 		cmocka_unit_test(type_refuses_unknown_types_and_reserved_bits),
 		cmocka_unit_test(data_header_reads_back_what_was_written),
+		cmocka_unit_test(data_is_marked_with_its_cipher_in_the_second_byte_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ send_echo(struct side *s, const struct wg_noise_keys *keys, uint32_t receiver)
 	icmp[0] = 8;
 	memcpy(icmp + 8, "recorded by weft", 16);
 	store_be16(icmp + 2, checksum(icmp, 44));
-	wire_wg_data_write_header(buf, receiver, 0);
+	wire_wg_data_write_header(buf, AEAD_CIPHER_CHACHA20_POLY1305, receiver, 0);
 	struct aead *a;
 	struct aead_key k;
 	check(aead_new(AEAD_BACKEND_LIBCRYPTO, &a), "aead");
