@@ -25,10 +25,13 @@
 /* Names that did not resolve at the start are asked again after 5 s, then ever later, up to a
  * minute. */
 #define RESOLVE_FIRST_NS (5 * WEFT_NS_PER_S)
-/* Looked at once in so long; between these two, in CPU time, it has done a little. */
+/* Memory is looked at so soon after a new session, and again and again while there is traffic;
+ * otherwise once in so long. Less CPU time than this in between is nothing, and a greater share of
+ * the time than this is traffic. */
+#define TRIM_SOON_NS (3 * WEFT_NS_PER_S)
 #define TRIM_NS (30 * WEFT_NS_PER_S)
 #define TRIM_IDLE_CPU_NS (1 * WEFT_NS_PER_MS)
-#define TRIM_BUSY_CPU_NS (100 * WEFT_NS_PER_MS)
+#define TRIM_BUSY_SHARE 300
 #define RESOLVE_MAX_NS (60 * WEFT_NS_PER_S)
 
 /* The last error line is kept, so that the process that started us can show it. */
@@ -54,7 +57,9 @@ struct server {
 	struct mono resolve_at;
 	int64_t resolve_wait_ns;
 	struct mono trim_at;
-	int64_t trim_cpu_ns; /* used by this process when it was last looked at */
+	struct mono looked_at; /* at memory */
+	bool has_worked;       /* since the last trim */
+	int64_t trim_cpu_ns;   /* used by this process when it was last looked at */
 };
 
 static void
@@ -92,6 +97,9 @@ on_node(void *ctx, uint32_t events)
 	struct server *s = ctx;
 	(void)events;
 	node_take_events(s->node);
+	if (node_has_session(s->node)) {
+		s->trim_at = mono_min(s->trim_at, mono_add_ns(os_clock_mono(), TRIM_SOON_NS));
+	}
 	if (node_is_gone(s->node)) {
 		log_info(&s->log, "%s: the interface is gone; stopping", s->o->name);
 		os_loop_stop(s->loop);
@@ -231,31 +239,41 @@ resolve(struct server *s)
 	}
 }
 
+static int64_t
+used_cpu_ns(const struct server *s)
+{
+	struct os_process_stats now;
+	return os_process_stats(0, &now) == WEFT_OK ? now.user_ns + now.system_ns : s->trim_cpu_ns;
+}
+
 static void
 trim(struct server *s)
 {
-	struct os_process_stats now;
 	os_memory_trim();
-	s->trim_at = mono_add_ns(os_clock_mono(), TRIM_NS);
-	if (os_process_stats(0, &now) == WEFT_OK) {
-		s->trim_cpu_ns = now.user_ns + now.system_ns;
-	}
+	s->looked_at = os_clock_mono();
+	s->trim_at = mono_add_ns(s->looked_at, TRIM_NS);
+	s->trim_cpu_ns = used_cpu_ns(s);
+	s->has_worked = false;
 }
 
 /* The first packets and handshakes touch 3 MB of libraries; a device that is quiet again need not
- * keep them. One that works is left alone, and so is one that did nothing. */
+ * keep them. One that works is left alone until it does not, and so is one that did nothing. */
 static void
 trim_when_idle(struct server *s)
 {
-	struct os_process_stats now;
-	s->trim_at = mono_add_ns(os_clock_mono(), TRIM_NS);
-	if (os_process_stats(0, &now) != WEFT_OK) {
-		return;
-	}
-	int64_t used = now.user_ns + now.system_ns - s->trim_cpu_ns;
-	s->trim_cpu_ns += used;
-	if (used > TRIM_IDLE_CPU_NS && used < TRIM_BUSY_CPU_NS) {
+	struct mono now = os_clock_mono();
+	int64_t took_ns = mono_diff_ns(now, s->looked_at);
+	int64_t used_ns = used_cpu_ns(s) - s->trim_cpu_ns;
+	s->looked_at = now;
+	s->trim_cpu_ns += used_ns;
+	s->has_worked |= node_has_session(s->node) || used_ns > TRIM_IDLE_CPU_NS;
+	node_take_session(s->node);
+	if (used_ns > took_ns / TRIM_BUSY_SHARE) {
+		s->trim_at = mono_add_ns(now, TRIM_SOON_NS);
+	} else if (s->has_worked) {
 		trim(s);
+	} else {
+		s->trim_at = mono_add_ns(now, TRIM_NS);
 	}
 }
 

@@ -48,8 +48,9 @@ struct node {
 	bool has_offload;
 	const char *aead_name;
 	struct mono born;
-	struct os_wake news;    /* for the control thread: is_gone or has_stamp */
-	_Atomic bool has_stamp; /* written, not yet synced */
+	struct os_wake news;      /* for the control thread: is_gone, has_stamp, has_session */
+	_Atomic bool has_stamp;   /* written, not yet synced */
+	_Atomic bool has_session; /* a new one since node_take_session() */
 	_Atomic bool is_gone;
 	struct log_limit stale_limit, news_limit; /* under the lock */
 };
@@ -111,6 +112,9 @@ on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 	case WG_EVENT_SESSION:
 		log_debug(&n->log, "%s: peer %s: session is up", n->dev.name,
 			short_key(e->peer, key));
+		if (!atomic_exchange(&n->has_session, true)) {
+			os_wake_signal(&n->news);
+		}
 		break;
 	case WG_EVENT_ENDPOINT:
 		at = wg_peer_endpoint(e->peer);
@@ -566,6 +570,18 @@ bool
 node_is_gone(const struct node *n)
 {
 	return atomic_load(&n->is_gone);
+}
+
+bool
+node_has_session(const struct node *n)
+{
+	return atomic_load(&n->has_session);
+}
+
+void
+node_take_session(struct node *n)
+{
+	atomic_store(&n->has_session, false);
 }
 
 struct mtu_ask {

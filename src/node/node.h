@@ -49,6 +49,9 @@ void node_free(struct node *n);
 int node_event_fd(const struct node *n);
 void node_take_events(struct node *n);
 bool node_is_gone(const struct node *n);
+/* Has a session come up since node_take_session()? The first one makes node_event_fd() readable. */
+bool node_has_session(const struct node *n);
+void node_take_session(struct node *n);
 
 /* Readable when the kernel has news of the interface: then node_monitor() follows renames, up
  * and down, and MTU changes. */

@@ -33,6 +33,15 @@ def test_daemon_that_has_carried_nothing_yet_is_small(lab):
         wait_for(lambda: procfs.rss_kib(node.pid) <= IDLE_KIB, 2, "at most 5 MiB once the start is over")
 
 
+def test_daemon_that_is_quiet_again_is_small_again_in_seconds(tunnel):
+    wire, e = tunnel
+    for node in (e.a, e.b):
+        wait_for(lambda: procfs.rss_kib(node.pid) <= IDLE_KIB, 7, "at most 5 MiB after the first packets")
+    traffic.tcp(wire.a, B4, 2)
+    for node in (e.a, e.b):
+        wait_for(lambda: procfs.rss_kib(node.pid) <= IDLE_KIB, 12, "at most 5 MiB after traffic")
+
+
 def test_peak_under_tcp_and_udp_floods_stays_under_the_ceiling(tunnel):
     wire, e = tunnel
     traffic.tcp(wire.a, B4, 2, streams=8)
