@@ -5,7 +5,8 @@
  * Evidence is counted in packets, not in time: a sparse flow does not forget by being silent.
  * Raised at once, lowered by the rule of three: to believe in a loss below q takes 3 / q packets
  * without one. Rising one-way delay together with loss is congestion, which more packets make
- * worse: then nothing is sent ahead, and answers stay within a small share. */
+ * worse: then what is sent ahead stays at what the line lost without a queue (most often
+ * nothing), and all repairs together within a small share. */
 #ifndef WEFT_FEC_CONTROLLER_H
 #define WEFT_FEC_CONTROLLER_H
 
@@ -14,6 +15,8 @@
 #include <stdint.h>
 
 #include "base/mono.h"
+#include "fec/estimate.h"
+#include "fec/guard.h"
 #include "wire/ext.h"
 
 enum fec_mode {
@@ -22,10 +25,12 @@ enum fec_mode {
 	FEC_MODE_FIXED,
 };
 
+#define FEC_BUDGET_US_DEFAULT 20000
+
 struct fec_policy {
 	enum fec_mode mode;
 	uint16_t percent;   /* FIXED: repairs a hundred sources, 1..100 */
-	uint32_t budget_us; /* FecDelay: what recovery may take; default 20,000 */
+	uint32_t budget_us; /* FecDelay: what recovery may take; 0 = default */
 };
 
 enum fec_why {
@@ -38,13 +43,71 @@ enum fec_why {
 			    */
 	FEC_WHY_FIXED,
 };
+#define FEC_WHY_COUNT 7
 const char *fec_why_name(enum fec_why w); /* "clean": the key in JSON */
 const char *fec_why_text(enum fec_why w); /* one sentence for people */
 
+/* What one class gets. */
+struct fec_plan_class {
+	double ahead;    /* repairs a source, 0..1 */
+	unsigned window; /* sources that one of them covers, 4..FEC_WINDOW_MAX */
+	bool is_sparse;  /* few packets within the budget: repairs wait a little, for diversity */
+	bool has_answers;
+};
+#define FEC_WINDOW_MAX 96
+
+struct fec_plan {
+	enum fec_why why;
+	struct fec_plan_class classes[WIRE_EXT_CLASS_COUNT];
+	double probe_share;  /* tail probes a source that are worth it at any rate of bursts */
+	bool has_byte_limit; /* repairs within FEC_CONGESTED_SHARE of source bytes */
+};
+#define FEC_CONGESTED_SHARE 0.10
+
+/* What one FEEDBACK adds to the one before it. */
+struct fec_report {
+	uint32_t received, lost, runs;
+	bool has_times;    /* the rest is known */
+	int64_t rtt_ns;    /* of the highest counter that it has seen */
+	uint32_t delay_us; /* arrival there (its clock) less departure here, modulo 2^32 */
+	bool after_pause;  /* that packet was sent after a second of silence, or nearly */
+};
+
+/* Fields are the controller's own; the plan may be read. */
 struct fec_controller {
 	struct fec_policy policy;
-	/* The rest is the controller's own. */
 	bool is_armed;
+	struct fec_plan plan;
+	struct fec_estimate all, calm; /* every report; those that came without a standing queue */
+	struct fec_guard guard;
+	int64_t rtt_ns;                     /* smoothed; 0 = unknown */
+	bool has_rtt_sample;                /* from traffic, not from the HELLO alone */
+	double dense[WIRE_EXT_CLASS_COUNT]; /* sources within about the last budget */
+	struct mono dense_at[WIRE_EXT_CLASS_COUNT];
+	uint64_t sent;          /* sources, ever */
+	uint64_t judged_report; /* of these, known of by the last report of loss */
+	/* When how many had been sent: a packet can be called clean only once a FEEDBACK about it
+	 * could have come. */
+	struct {
+		struct mono at;
+		uint64_t sent;
+	} marks[16];
+	unsigned mark; /* the newest */
+	struct mono planned_at;
+	uint64_t planned_sent;
 };
+
+void fec_controller_init(struct fec_controller *c, const struct fec_policy *p);
+void fec_controller_set_policy(struct fec_controller *c, const struct fec_policy *p);
+/* The path as the HELLO exchange saw it. clock_diff_us: the peer's clock less ours. */
+void fec_controller_set_path(
+	struct fec_controller *c, struct mono now, int64_t rtt_ns, int64_t clock_diff_us);
+/* n sources of a class leave. May end what was armed. */
+void fec_controller_sent(
+	struct fec_controller *c, struct mono now, enum wire_ext_class class, size_t n);
+/* A FEEDBACK came. One that tells of no loss changes the round trip alone. */
+void fec_controller_report(struct fec_controller *c, struct mono now, const struct fec_report *r);
+/* The share of packets lost, as believed now. */
+double fec_controller_loss(const struct fec_controller *c, struct mono now);
 
 #endif

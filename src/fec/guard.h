@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Congestion guard: is a loss that was reported one of a full queue, or one of the line?
+ *
+ * Owns the least one-way delay seen, in the two ends' clocks, and says by how much a packet
+ * exceeded it. Clocks that drift apart are followed by forgetting slowly; a packet sent after a
+ * pause found no queue of our own making and sets the level anew. Why: a router whose queue is
+ * full drops what comes while the delay is at its highest, a bad line drops at any delay. */
+#ifndef WEFT_FEC_GUARD_H
+#define WEFT_FEC_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mono.h"
+
+struct fec_guard {
+	uint32_t least_us; /* receiver's clock less ours, of a packet that met no queue; mod 2^32 */
+	bool has_least;
+	int64_t creep_ns;     /* time not yet turned into forgetting */
+	struct mono at;       /* of the last sample */
+	int64_t queue_us;     /* of the last sample; >= 0 */
+	int64_t rtt_least_ns; /* 0 = unknown */
+	bool is_loaded;       /* the last reported loss came with a standing queue */
+};
+
+void fec_guard_reset(struct fec_guard *g);
+/* From the HELLO exchange: the peer's clock less ours at the same instant. An exchange that met
+ * a queue itself does not raise the level. */
+void fec_guard_set_path(
+	struct fec_guard *g, struct mono now, int64_t rtt_ns, int64_t clock_diff_us);
+/* A packet that arrived around a loss: arrival (receiver's clock) less departure (ours), in us
+ * modulo 2^32. after_pause: nothing was sent for long before it. */
+void fec_guard_sample(struct fec_guard *g, struct mono now, uint32_t delay_us, bool after_pause);
+/* Above what delay a queue is said to stand. */
+int64_t fec_guard_threshold_us(const struct fec_guard *g);
+
+#endif
