@@ -12,7 +12,8 @@
 #define REPAIR_WHY_SHIFT 1
 #define REPAIR_WHY_MASK 0x06u
 #define REPAIR_BITMAP 0x08u
-#define REPAIR_FLAGS (REPAIR_LARGE | REPAIR_WHY_MASK | REPAIR_BITMAP)
+#define REPAIR_ALONE 0x10u
+#define REPAIR_FLAGS (REPAIR_LARGE | REPAIR_WHY_MASK | REPAIR_BITMAP | REPAIR_ALONE)
 /* The shortest payload: a length and an IPv4 header. */
 #define REPAIR_PAYLOAD_MIN (2 + 20)
 
@@ -160,9 +161,9 @@ wire_ext_repair_encode(const struct wire_ext_repair *r, uint8_t *out, size_t cap
 	struct writer w;
 	writer_init(&w, out, cap);
 	writer_u8(&w, WIRE_EXT_TYPE_REPAIR);
-	writer_u8(&w,
-		(uint8_t)((r->class == WIRE_EXT_CLASS_LARGE ? REPAIR_LARGE : 0) |
-			  ((unsigned)r->why << REPAIR_WHY_SHIFT) | (is_full ? 0 : REPAIR_BITMAP)));
+	writer_u8(&w, (uint8_t)((r->class == WIRE_EXT_CLASS_LARGE ? REPAIR_LARGE : 0) |
+				((unsigned)r->why << REPAIR_WHY_SHIFT) |
+				(is_full ? 0 : REPAIR_BITMAP) | (r->is_alone ? REPAIR_ALONE : 0)));
 	writer_u8(&w, (uint8_t)(r->span - 1));
 	writer_le16(&w, r->back);
 	if (!is_full) {
@@ -190,6 +191,7 @@ wire_ext_repair_decode(const uint8_t *data, size_t len, struct wire_ext_repair *
 	}
 	f.class = flags & REPAIR_LARGE ? WIRE_EXT_CLASS_LARGE : WIRE_EXT_CLASS_SMALL;
 	f.why = (enum wire_ext_repair_why)why;
+	f.is_alone = flags & REPAIR_ALONE;
 	f.span = (uint8_t)(span + 1);
 	if (flags & REPAIR_BITMAP) {
 		reader_copy(&r, f.sources, bitmap_len(f.span));

@@ -86,13 +86,21 @@ enum wire_ext_repair_why {
 };
 
 /* A combination of the source packets of one class whose counters are base + i with bit i of
- * `sources` set, i < span; other counters of the span carry no source of that class, or one that
- * the receiver is known to have. No bit set: says just that. Bit i is sources[i / 8] >> (i % 8)
- * & 1. On the wire the base is `back`, the repair's own counter minus base, and the bitmap is
- * left out when all bits are set. Coefficients follow from the repair's own counter. */
+ * `sources` set, i < span. Bit i is sources[i / 8] >> (i % 8) & 1. On the wire the base is `back`,
+ * the repair's own counter minus base, and the bitmap is left out when all bits are set.
+ * Coefficients follow from the repair's own counter.
+ *
+ * A clear bit speaks as well: that counter carries no source of the class that a repair could
+ * bring back, or one that the receiver had already when it wrote the FEEDBACK answered. So a
+ * receiver that misses it takes it for no source of the class, whatever `why` says; an answer may
+ * leave out what was not asked for, since a FEEDBACK lists all that is missing in its spans, and
+ * what is missing later was missing then. With is_alone all this holds for the other class too:
+ * a clear bit is no source at all. A sender covers no counter whose source it has forgotten or
+ * never remembered. No bit set: a frame that says just that. */
 struct wire_ext_repair {
 	enum wire_ext_class class;
 	enum wire_ext_repair_why why;
+	bool is_alone;
 	uint8_t span;  /* 1..WIRE_EXT_SPAN_MAX */
 	uint16_t back; /* own counter - base; span..65535, since all of the span came before */
 	uint8_t sources[WIRE_EXT_BITMAP_MAX]; /* bits from span on are zero */
@@ -107,11 +115,15 @@ bool wire_ext_repair_decode(const uint8_t *data, size_t len, struct wire_ext_rep
 /* --- FEEDBACK --- */
 #define WIRE_EXT_BLOCKS_MAX 8
 
-/* Counters that are missing: base + i with bit i of missing set. */
+/* Counters that are missing: base + i with bit i of missing set. All that are missing between the
+ * first and the last are listed, those too that were asked for a moment ago, so that answers
+ * cover them together; the last is older than the reordering grace. */
 struct wire_ext_block {
 	uint16_t back; /* highest - base; span - 1 .. 65535 */
 	uint8_t span;  /* 1..WIRE_EXT_SPAN_MAX */
-	uint8_t want;  /* repairs asked for over these, 0..64 */
+	uint8_t want;  /* repairs asked for over these beyond what arrived up to `highest` and what
+			* was  asked for within the last round trip, 0..64; repairs over them that
+			* left  after `highest` count. May include counters that carry no source. */
 	uint8_t missing[WIRE_EXT_BITMAP_MAX];
 };
 

@@ -156,6 +156,7 @@ any_repair(struct rng *r, struct decoded *d, uint8_t *out, uint8_t *payload)
 	struct wire_ext_repair *f = &d->repair;
 	f->class = rng_below(r, 2) ? WIRE_EXT_CLASS_LARGE : WIRE_EXT_CLASS_SMALL;
 	f->why = (enum wire_ext_repair_why)rng_below(r, 3);
+	f->is_alone = rng_below(r, 2);
 	f->span = (uint8_t)any(r, 1, WIRE_EXT_SPAN_MAX);
 	f->back = (uint16_t)any(r, f->span, 65535);
 	any_bits(r, f->sources, f->span);
@@ -352,6 +353,7 @@ fields_lie_where_the_protocol_draws_them(void **state)
 	assert_true(d.is_good);
 	assert_int_equal(d.repair.class, WIRE_EXT_CLASS_LARGE);
 	assert_int_equal(d.repair.why, WIRE_EXT_WHY_ANSWER);
+	assert_false(d.repair.is_alone);
 	assert_int_equal(d.repair.span, 11);
 	assert_int_equal(d.repair.back, 300);
 	assert_int_equal(d.repair.sources[0], 1);
@@ -409,7 +411,8 @@ every_bound_is_where_the_header_says(void **state)
 		{"small class", WIRE_EXT_TYPE_REPAIR, 1, 2 | 8, true},
 		{"the last reason", WIRE_EXT_TYPE_REPAIR, 1, 1 | 4 | 8, true},
 		{"unknown reason", WIRE_EXT_TYPE_REPAIR, 1, 1 | 6 | 8, false},
-		{"unknown flag", WIRE_EXT_TYPE_REPAIR, 1, 1 | 2 | 8 | 16, false},
+		{"alone", WIRE_EXT_TYPE_REPAIR, 1, 1 | 2 | 8 | 16, true},
+		{"unknown flag", WIRE_EXT_TYPE_REPAIR, 1, 1 | 2 | 8 | 32, false},
 		{"unknown last flag", WIRE_EXT_TYPE_REPAIR, 1, 1 | 2 | 8 | 128, false},
 		{"no bitmap, two bytes more of payload", WIRE_EXT_TYPE_REPAIR, 1, 3, true},
 		{"a bit beyond the span", WIRE_EXT_TYPE_REPAIR, 6, 0x0d, false},

@@ -55,7 +55,7 @@ ext_model_hello(const uint8_t *d, size_t n, struct wire_ext_hello *out)
 bool
 ext_model_repair(const uint8_t *d, size_t n, struct wire_ext_repair *out)
 {
-	if (n < 5 || d[0] != 2 || d[1] >= 16 || d[2] >= 128) {
+	if (n < 5 || d[0] != 2 || d[1] >= 32 || d[2] >= 128) {
 		return false;
 	}
 	memset(out, 0, sizeof(*out));
@@ -64,7 +64,8 @@ ext_model_repair(const uint8_t *d, size_t n, struct wire_ext_repair *out)
 	out->why = (enum wire_ext_repair_why)(d[1] / 2 % 4);
 	out->span = (uint8_t)span;
 	out->back = (uint16_t)number(d, 3, 2);
-	bool has_bitmap = d[1] / 8 == 1;
+	bool has_bitmap = d[1] / 8 % 2 == 1;
+	out->is_alone = d[1] / 16 == 1;
 	if (has_bitmap) {
 		at += (span + 7) / 8;
 		if (n < at) {
@@ -145,8 +146,9 @@ ext_model_same_hello(const struct wire_ext_hello *a, const struct wire_ext_hello
 bool
 ext_model_same_repair(const struct wire_ext_repair *a, const struct wire_ext_repair *b)
 {
-	return a->class == b->class && a->why == b->why && a->span == b->span &&
-	       a->back == b->back && memcmp(a->sources, b->sources, sizeof(a->sources)) == 0 &&
+	return a->class == b->class && a->why == b->why && a->is_alone == b->is_alone &&
+	       a->span == b->span && a->back == b->back &&
+	       memcmp(a->sources, b->sources, sizeof(a->sources)) == 0 &&
 	       a->payload_len == b->payload_len &&
 	       (a->payload_len == 0 || memcmp(a->payload, b->payload, a->payload_len) == 0);
 }
