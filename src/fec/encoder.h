@@ -21,10 +21,14 @@ struct fec_encoder;
 
 struct fec_encoder_config {
 	const struct gf256 *gf;
-	uint32_t records;    /* counters remembered; a power of two, 256..65536 */
-	uint32_t bytes;      /* of packets remembered, 64 KiB..64 MiB */
-	uint16_t packet_max; /* longest source packet; longer ones are not protected */
-	uint16_t frame_max;  /* longest REPAIR plaintext; spans shrink so that it is kept */
+	uint32_t records; /* counters remembered; a power of two, 256..65536 */
+	uint32_t bytes;   /* of packets remembered, 64 KiB..64 MiB; rounded down to a power of 2 */
+	uint16_t packet_max; /* longest source packet, 20..FEC_PACKET_MAX; longer ones are not
+			      * protected */
+	uint16_t frame_max;  /* longest REPAIR plaintext, 64..65535; spans shrink so that it is
+			      * kept. A packet is protected only if it is at most this less 7, and
+			      * in full spans if at most this less 23. Frames are sealed without
+			      * padding. */
 };
 
 WEFT_MUST_CHECK enum weft_err fec_encoder_new(
@@ -32,12 +36,17 @@ WEFT_MUST_CHECK enum weft_err fec_encoder_new(
 void fec_encoder_free(struct fec_encoder *e);
 
 /* An IP packet takes this counter. Counters only grow from call to call; those left out carry no
- * source. */
+ * source. What lies behind the packet's own length is no part of it; one that contradicts its own
+ * length is not protected. */
 void fec_encoder_source(struct fec_encoder *e, struct mono now, uint64_t counter,
 	const uint8_t *packet, size_t len);
+/* Packets leave, or have left, without being given: no repair reaches back beyond the next that is
+ * given. */
+void fec_encoder_pause(struct fec_encoder *e);
 /* When the packet with this counter was sent. False: not remembered. */
 bool fec_encoder_sent_at(const struct fec_encoder *e, uint64_t counter, struct mono *out);
-/* Is it a source of this class that is still remembered? */
+/* Is it a source of this class that is still remembered? Of the missing counters of a FEEDBACK's
+ * block, those that are sources are what its answer has to bring. */
 bool fec_encoder_has(const struct fec_encoder *e, uint64_t counter, enum wire_ext_class class);
 
 /* A repair over the last `window` sources of a class (1..WIRE_EXT_SPAN_MAX; fewer when the span
@@ -47,7 +56,9 @@ bool fec_encoder_has(const struct fec_encoder *e, uint64_t counter, enum wire_ex
 size_t fec_encoder_ahead(const struct fec_encoder *e, enum wire_ext_class class, unsigned window,
 	enum wire_ext_repair_why why, uint64_t own, uint8_t *out, size_t cap);
 /* A repair over those of the missing counters that are sources of the class: missing is a bitmap
- * over base..base + span - 1. With none it still makes a frame that says so, without payload. */
+ * over base..base + span - 1, as it stands in a FEEDBACK. With none it still makes a frame that
+ * says so, without payload. What has been forgotten is not covered; 0 when all has. Sources that
+ * do not fit are left out at one end, at the other when own is odd. */
 size_t fec_encoder_answer(const struct fec_encoder *e, enum wire_ext_class class, uint64_t base,
 	unsigned span, const uint8_t *missing, uint64_t own, uint8_t *out, size_t cap);
 

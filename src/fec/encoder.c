@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fec/encoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/endian.h"
+#include "fec/coef.h"
+#include "fec/gf256.h"
+#include "fec/store.h"
+#include "fec/symbol.h"
+#include "pkt/ip.h"
+
+#define HEADER_MIN (WIRE_EXT_REPAIR_HEADER_MAX - WIRE_EXT_BITMAP_MAX)
+#define RECORDS_MIN 256
+#define RECORDS_MAX 65536
+#define FRAME_MIN 64
+
+struct record {
+	uint64_t mark; /* counter + 1; 0 = never used */
+	uint64_t place;
+	struct mono sent;
+	uint16_t len;
+	uint8_t class;
+};
+
+struct fec_encoder {
+	const struct gf256 *gf;
+	struct fec_store store;
+	struct record *records; /* by counter & mask; a counter without source writes none */
+	uint64_t mask;
+	uint64_t floor;                        /* counters below are unknown */
+	uint64_t next;                         /* above the last source */
+	uint64_t newest[WIRE_EXT_CLASS_COUNT]; /* counter + 1 of the last; 0 = none */
+	uint16_t packet_max, frame_max;
+	bool is_paused;
+};
+
+enum knowledge {
+	KNOWN_AS_NONE,   /* no source that could be repaired */
+	KNOWN_AS_SOURCE, /* remembered */
+	FORGOTTEN,       /* or never given */
+};
+
+/* What a repair will combine. */
+struct choice {
+	uint64_t first, last; /* counters covered */
+	size_t k;
+	uint16_t len_max;
+	bool is_alone; /* no source of the other class among the counters that count */
+	uint8_t at[WIRE_EXT_SPAN_MAX]; /* last - counter of each, ascending */
+	uint16_t lens[WIRE_EXT_SPAN_MAX];
+	const uint8_t *data[WIRE_EXT_SPAN_MAX];
+};
+
+enum weft_err
+fec_encoder_new(const struct fec_encoder_config *c, struct fec_encoder **out)
+{
+	if (!c->gf || c->records < RECORDS_MIN || c->records > RECORDS_MAX ||
+		(c->records & (c->records - 1)) || c->bytes < FEC_STORE_MIN ||
+		c->bytes > FEC_STORE_MAX || c->packet_max < FEC_PACKET_MIN ||
+		c->packet_max > FEC_PACKET_MAX || c->frame_max < FRAME_MIN) {
+		return WEFT_EINVAL;
+	}
+	struct fec_encoder *e = calloc(1, sizeof(*e));
+	if (!e) {
+		return WEFT_ENOMEM;
+	}
+	e->records = calloc(c->records, sizeof(*e->records));
+	if (!e->records) {
+		goto undo_encoder;
+	}
+	if (!fec_store_init(&e->store, c->bytes)) {
+		goto undo_records;
+	}
+	e->gf = c->gf;
+	e->mask = c->records - 1;
+	/* One that does not fit a frame by itself cannot be protected. */
+	size_t fits = c->frame_max - HEADER_MIN - FEC_LEN_BYTES;
+	e->packet_max = c->packet_max < fits ? c->packet_max : (uint16_t)fits;
+	e->frame_max = c->frame_max;
+	e->is_paused = true;
+	*out = e;
+	return WEFT_OK;
+undo_records:
+	free(e->records);
+undo_encoder:
+	free(e);
+	return WEFT_ENOMEM;
+}
+
+void
+fec_encoder_free(struct fec_encoder *e)
+{
+	if (e) {
+		fec_store_fini(&e->store);
+		free(e->records);
+		free(e);
+	}
+}
+
+void
+fec_encoder_source(
+	struct fec_encoder *e, struct mono now, uint64_t counter, const uint8_t *packet, size_t len)
+{
+	weft_dassert(counter >= e->next);
+	if (e->is_paused) {
+		e->is_paused = false;
+		e->floor = counter;
+	}
+	e->next = counter + 1;
+	uint32_t exact;
+	uint64_t place;
+	/* The receiver finds the length in the same way, after the padding of the data message. */
+	if (ip_exact_len(packet, len, &exact) || exact > e->packet_max ||
+		!fec_store_put(&e->store, packet, (uint16_t)exact, FEC_STORE_FREE, &place)) {
+		return;
+	}
+	enum wire_ext_class class = fec_class(exact);
+	e->newest[class] = counter + 1;
+	e->records[counter & e->mask] = (struct record){
+		.mark = counter + 1,
+		.place = place,
+		.sent = now,
+		.len = (uint16_t)exact,
+		.class = (uint8_t) class,
+	};
+}
+
+void
+fec_encoder_pause(struct fec_encoder *e)
+{
+	e->is_paused = true;
+}
+
+static enum knowledge
+look_up(const struct fec_encoder *e, uint64_t counter, const struct record **out)
+{
+	const struct record *r = &e->records[counter & e->mask];
+	if (counter >= e->next) {
+		return e->is_paused ? FORGOTTEN : KNOWN_AS_NONE;
+	}
+	if (counter < e->floor || r->mark > counter + 1) {
+		return FORGOTTEN;
+	}
+	if (r->mark < counter + 1) {
+		return KNOWN_AS_NONE; /* else it would have written over this record */
+	}
+	*out = r;
+	return fec_store_has(&e->store, r->place) ? KNOWN_AS_SOURCE : FORGOTTEN;
+}
+
+bool
+fec_encoder_sent_at(const struct fec_encoder *e, uint64_t counter, struct mono *out)
+{
+	const struct record *r;
+	if (look_up(e, counter, &r) != KNOWN_AS_SOURCE) {
+		return false;
+	}
+	*out = r->sent;
+	return true;
+}
+
+bool
+fec_encoder_has(const struct fec_encoder *e, uint64_t counter, enum wire_ext_class class)
+{
+	const struct record *r;
+	return look_up(e, counter, &r) == KNOWN_AS_SOURCE && r->class == class;
+}
+
+static size_t
+frame_len(size_t span, size_t k, size_t len_max)
+{
+	return HEADER_MIN + (k == span ? 0 : (span + 7) / 8) + (k ? FEC_LEN_BYTES + len_max : 0);
+}
+
+static void
+choose(const struct fec_encoder *e, struct choice *c, uint64_t counter, const struct record *r)
+{
+	c->at[c->k] = (uint8_t)(c->last - counter);
+	c->lens[c->k] = (uint16_t)(r->len + FEC_LEN_BYTES);
+	c->data[c->k] = fec_store_at(&e->store, r->place);
+	c->len_max = r->len > c->len_max ? r->len : c->len_max;
+	c->k++;
+}
+
+static size_t
+write_repair(const struct fec_encoder *e, const struct choice *c, struct wire_ext_repair *r,
+	uint64_t own, uint8_t *out, size_t cap)
+{
+	size_t span = (size_t)(c->last - c->first) + 1;
+	size_t len = c->k ? FEC_LEN_BYTES + (size_t)c->len_max : 0;
+	r->is_alone = c->is_alone;
+	r->span = (uint8_t)span;
+	r->back = (uint16_t)(own - c->first);
+	uint8_t row[FEC_COEFS_MAX], cs[FEC_COEFS_MAX];
+	fec_coefs(fec_key(own), row, span);
+	for (size_t i = 0; i < c->k; i++) {
+		size_t at = span - 1 - c->at[i];
+		r->sources[at / 8] |= (uint8_t)(1u << (at % 8));
+		cs[i] = row[at];
+	}
+	size_t header = wire_ext_repair_encode(r, out, cap);
+	if (header == 0 || cap - header < len) {
+		return 0;
+	}
+	memset(out + header, 0, len);
+	e->gf->dot(out + header, c->data, c->lens, cs, c->k, len);
+	return header + len;
+}
+
+size_t
+fec_encoder_ahead(const struct fec_encoder *e, enum wire_ext_class class, unsigned window,
+	enum wire_ext_repair_why why, uint64_t own, uint8_t *out, size_t cap)
+{
+	weft_dassert(window >= 1 && own >= e->next);
+	uint64_t newest = e->newest[class]; /* counter + 1 */
+	struct choice c = {.first = newest - 1, .last = newest - 1, .is_alone = true};
+	size_t max = cap < e->frame_max ? cap : e->frame_max;
+	bool other = false; /* a source of the other class since the last one taken */
+	for (uint64_t at = newest; at > 0 && c.k < window; at--) {
+		uint64_t counter = at - 1;
+		const struct record *r;
+		enum knowledge known = look_up(e, counter, &r);
+		size_t span = (size_t)(newest - counter);
+		if (known == FORGOTTEN || span > WIRE_EXT_SPAN_MAX || own - counter > UINT16_MAX) {
+			break;
+		}
+		if (known == KNOWN_AS_NONE) {
+			continue;
+		}
+		if (r->class != class) {
+			other = true;
+			continue;
+		}
+		size_t len_max = r->len > c.len_max ? r->len : c.len_max;
+		if (frame_len(span, c.k + 1, len_max) > max) {
+			break;
+		}
+		choose(e, &c, counter, r);
+		c.first = counter;
+		c.is_alone = !other;
+	}
+	if (c.k == 0) {
+		return 0;
+	}
+	struct wire_ext_repair r = {.class = class, .why = why};
+	return write_repair(e, &c, &r, own, out, cap);
+}
+
+static bool
+has_bit(const uint8_t *bits, size_t i)
+{
+	return bits[i / 8] >> (i % 8) & 1;
+}
+
+/* The counters first..last as far as they are known, from the end on. False: none is. */
+static bool
+choose_missing(const struct fec_encoder *e, struct choice *c, enum wire_ext_class class,
+	const uint8_t *missing, uint64_t base)
+{
+	uint64_t first = c->first;
+	bool is_any = false;
+	for (uint64_t at = c->last + 1; at > first; at--) {
+		uint64_t counter = at - 1;
+		const struct record *r;
+		enum knowledge known = look_up(e, counter, &r);
+		if (known == FORGOTTEN) {
+			break;
+		}
+		c->first = counter;
+		is_any = true;
+		if (known == KNOWN_AS_SOURCE && has_bit(missing, (size_t)(counter - base))) {
+			if (r->class == class) {
+				choose(e, c, counter, r);
+			} else {
+				c->is_alone = false;
+			}
+		}
+	}
+	return is_any;
+}
+
+size_t
+fec_encoder_answer(const struct fec_encoder *e, enum wire_ext_class class, uint64_t base,
+	unsigned span, const uint8_t *missing, uint64_t own, uint8_t *out, size_t cap)
+{
+	weft_dassert(span >= 1 && span <= WIRE_EXT_SPAN_MAX && own >= base + span);
+	size_t max = cap < e->frame_max ? cap : e->frame_max;
+	uint64_t first = base, last = base + span - 1;
+	if (own - base > UINT16_MAX) {
+		return 0;
+	}
+	if (e->is_paused && last >= e->next) {
+		last = e->next - 1; /* else nothing would be known, from the end on */
+	}
+	while (e->next > 0 && first <= last) {
+		struct choice c = {.first = first, .last = last, .is_alone = true};
+		if (!choose_missing(e, &c, class, missing, base)) {
+			return 0;
+		}
+		if (frame_len((size_t)(last - c.first) + 1, c.k, c.len_max) <= max) {
+			struct wire_ext_repair r = {.class = class, .why = WIRE_EXT_WHY_ANSWER};
+			return write_repair(e, &c, &r, own, out, cap);
+		}
+		if (own % 2) {
+			last--;
+		} else {
+			first = c.first + 1;
+		}
+	}
+	return 0;
+}
