@@ -43,6 +43,7 @@ static const struct bench_case cases[] = {
 	{"split-join", "splitting super-frames, joining packets", true, bench_split_join},
 	{"trie", "finding the peer of an address", true, bench_trie},
 	{"extract", "views of a packet's headers and payload", true, bench_extract},
+	{"fec", "GF(256) of loss recovery, by instruction set", true, bench_fec},
 	{"tx", "transmit path end to end between two nodes in memory", false, bench_tx},
 };
 

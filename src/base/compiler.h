@@ -12,6 +12,13 @@
 #define WEFT_ALWAYS_INLINE inline __attribute__((always_inline))
 #define WEFT_COLD __attribute__((cold))
 #define WEFT_UNUSED __attribute__((unused))
+/* The loop that follows has a constant count of at most 32 and becomes straight code, so that an
+ * array it walks can live in registers. */
+#if defined(__clang__)
+#define WEFT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define WEFT_UNROLL _Pragma("GCC unroll 32")
+#endif
 #define WEFT_TARGET(isa) __attribute__((target(isa)))
 /* For functions with a twin under WEFT_TARGET_POPCNT, chosen at run time. */
 #if defined(__x86_64__)

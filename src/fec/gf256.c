@@ -10,18 +10,37 @@
 const struct gf256 *
 gf256_get(enum gf256_isa isa)
 {
+	const struct gf256 *g = NULL;
 	switch (isa) {
 	case GF256_ISA_AUTO:
+		/* From the fastest to the one that is always there. */
+		for (int i = GF256_ISA_COUNT - 1; i > GF256_ISA_AUTO && !g; i--) {
+			g = gf256_get((enum gf256_isa)i);
+		}
+		break;
 	case GF256_ISA_SCALAR:
-		return &gf256_scalar;
+		g = &gf256_scalar;
+		break;
+#if GF256_HAVE_X86
 	case GF256_ISA_SSSE3:
+		g = WEFT_CPU_HAS("ssse3") ? &gf256_ssse3 : NULL;
+		break;
 	case GF256_ISA_AVX2:
+		g = WEFT_CPU_HAS("avx2") ? &gf256_avx2 : NULL;
+		break;
 	case GF256_ISA_GFNI:
+		g = WEFT_CPU_HAS("gfni") && WEFT_CPU_HAS("avx512bw") ? &gf256_gfni : NULL;
+		break;
+#endif
+#if GF256_HAVE_NEON
 	case GF256_ISA_NEON:
-	case GF256_ISA_COUNT:
+		g = &gf256_neon; /* of every processor of that architecture */
+		break;
+#endif
+	default:
 		break;
 	}
-	return NULL;
+	return g;
 }
 
 const char *

@@ -14,6 +14,7 @@
 #define GF256_SOURCES_MAX 128 /* of one dot or dot_multi */
 #define GF256_ROWS_MAX 4      /* of one dot_multi */
 
+/* From the slowest to the fastest. */
 enum gf256_isa {
 	GF256_ISA_AUTO, /* the fastest that this processor runs */
 	GF256_ISA_SCALAR,

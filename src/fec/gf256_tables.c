@@ -90,3 +90,5 @@ EACH(SHIFTS)
 
 WEFT_ALIGNED(64) const uint8_t gf256_nibbles[256][32] = {EACH(NIBBLES)};
 WEFT_ALIGNED(64) const uint64_t gf256_matrices[256] = {EACH(MATRIX)};
+const uint8_t gf256_moves[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0x80, 0x80,
+	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80};

@@ -11,5 +11,8 @@ extern const uint8_t gf256_nibbles[256][32];
 /* c as an 8 x 8 matrix over GF(2), in the layout of GF2P8AFFINEQB: byte 7 - i is the row that
  * makes bit i of the product, and bit j of a row takes in bit j of the factor. */
 extern const uint64_t gf256_matrices[256];
+/* From byte 16 - n on: how a byte shuffle moves the last n bytes of a vector to its start and
+ * puts zeros behind them. */
+extern const uint8_t gf256_moves[32];
 
 #endif
