@@ -66,6 +66,7 @@ int bench_main(int argc, char **argv);
 void bench_crypto(struct bench *b);     /* micro/crypto.c */
 void bench_split_join(struct bench *b); /* micro/split_join.c */
 void bench_trie(struct bench *b);       /* micro/trie.c */
+void bench_engine(struct bench *b);     /* micro/engine.c */
 void bench_extract(struct bench *b);    /* micro/extract.c */
 void bench_fec(struct bench *b);        /* micro/fec.c */
 void bench_tx(struct bench *b);         /* path/tx.c */

@@ -42,6 +42,7 @@ static const struct bench_case cases[] = {
 	{"crypto", "sealing and opening a packet, by backend and batch", true, bench_crypto},
 	{"split-join", "splitting super-frames, joining packets", true, bench_split_join},
 	{"trie", "finding the peer of an address", true, bench_trie},
+	{"engine", "handshakes, counters and memory of the protocol engine", true, bench_engine},
 	{"extract", "views of a packet's headers and payload", true, bench_extract},
 	{"fec", "GF(256) of loss recovery, by instruction set", true, bench_fec},
 	{"tx", "transmit path end to end between two nodes in memory", false, bench_tx},

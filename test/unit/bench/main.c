@@ -68,7 +68,8 @@ static void
 every_bench_runs_and_gives_rows(void **state)
 {
 	(void)state;
-	static const char *const names[] = {"crypto", "split-join", "trie", "extract", "tx"};
+	static const char *const names[] = {
+		"crypto", "split-join", "trie", "engine", "extract", "tx"};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(names); i++) {
 		char json[64], html[64], why[256] = "";
 		temporary(json);
