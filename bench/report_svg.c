@@ -2,7 +2,7 @@
 /* Diagrams as SVG. Colours are classes s0 to s7 of the page's style sheet, so that one drawing
  * serves light and dark. Three or more numeric x make lines, everything else grouped bars. A
  * value axis begins at 0, unless the values span more than SPAN_MAX: then it is logarithmic,
- * and says so. */
+ * and says so. Zeros among them lie on its base line, a decade below the least of the others. */
 #include "bench/report.h"
 
 #include <float.h>
@@ -25,6 +25,7 @@ struct axis {
 	double min, max;
 	double step; /* between ticks; with is_log unused */
 	bool is_log;
+	bool has_zero; /* with is_log: min stands for 0 */
 };
 
 struct drawing {
@@ -73,29 +74,34 @@ static struct axis
 value_axis(const struct report_plot *p)
 {
 	double low = DBL_MAX, high = 0;
+	bool has_zero = false;
 	for (size_t i = 0; i < p->series_n * p->xs_n; i++) {
-		if (p->cells[i]) {
+		if (p->cells[i] && p->cells[i]->median > 0) {
 			low = fmin(low, p->cells[i]->median);
 			high = fmax(high, p->cells[i]->median);
+		} else if (p->cells[i]) {
+			has_zero = true;
 		}
 	}
 	if (high <= 0) {
 		return (struct axis){.max = 1, .step = 0.25};
 	}
-	if (low > 0 && high / low > SPAN_MAX) {
-		return (struct axis){.min = pow(10, floor(log10(low * 0.999))),
+	if (high / low > SPAN_MAX) {
+		return (struct axis){.min = pow(10, floor(log10(low * 0.999)) - has_zero),
 			.max = pow(10, ceil(log10(high))),
-			.is_log = true};
+			.is_log = true,
+			.has_zero = has_zero};
 	}
 	double step = nice_step(high * 1.06);
 	return (struct axis){.max = ceil(high * 1.06 / step) * step, .step = step};
 }
 
+/* at: where it stands; v: what it says. */
 static void
-draw_tick(const struct drawing *d, double v)
+draw_tick(const struct drawing *d, double at, double v)
 {
 	char number[REPORT_NUMBER_MAX];
-	double y = y_of(d, v);
+	double y = y_of(d, at);
 	if (v == floor(v) && v < 1e15) {
 		struct report_row row = {.x = v, .x_name = (char[]){""}};
 		char text[64];
@@ -114,17 +120,21 @@ draw_value_axis(const struct drawing *d)
 {
 	if (d->y.is_log) {
 		for (double v = d->y.min; v <= d->y.max * 1.001; v *= 10) {
-			draw_tick(d, v);
+			draw_tick(d, v, d->y.has_zero && v == d->y.min ? 0 : v);
 		}
 	} else {
 		int ticks = (int)lround(d->y.max / d->y.step);
 		for (int i = 0; i <= ticks; i++) {
-			draw_tick(d, round(i * d->y.step * 1e9) / 1e9);
+			double v = round(i * d->y.step * 1e9) / 1e9;
+			draw_tick(d, v, v);
 		}
 	}
 	fprintf(d->out, "<text class=\"name\" x=\"%d\" y=\"14\">", LEFT - 58);
 	report_escape(d->p->first->unit, d->out);
-	fprintf(d->out, "%s</text>\n", d->y.is_log ? ", logarithmic" : "");
+	fprintf(d->out, "%s</text>\n",
+		!d->y.is_log    ? ""
+		: d->y.has_zero ? ", logarithmic above 0"
+				: ", logarithmic");
 }
 
 static void

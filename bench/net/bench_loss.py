@@ -119,6 +119,7 @@ def arguments() -> argparse.Namespace:
                     f"limited (TCP and ping through {LIMITED[1]} with a queue of {LIMITED[3]}) and clean (TCP without emulator) ({','.join(MEASURES)})")
     ap.add_argument("--quick", action="store_true", help=f"one round of {QUICK_SECONDS:g} s at {LOSSES_QUICK} unless --rounds, --seconds, --loss say otherwise; "
                     "shorter pings and copies")
+    ap.add_argument("-x", "--no-offload", action="store_true", help="segmentation offloads of the veth off: every packet comes to the emulator on its own")
     ap.add_argument("--json", metavar="FILE")
     ap.add_argument("--html", metavar="FILE")
     a = ap.parse_args()
@@ -145,7 +146,7 @@ class Bench:
 
     def __init__(self, a: argparse.Namespace):
         self.a, self.measures = a, a.measures.split(",")
-        self.settings = Settings(a.seconds, a.quick, a.delay, a.rate, a.queue, a.seed)
+        self.settings = Settings(a.seconds, a.quick, a.delay, a.rate, a.queue, a.no_offload)
         self.places = places_of(a, self.measures)
         self.specs = chosen(a.contenders)
         self.results, self.progress = Results(self.specs, self.places), Progress()
@@ -196,7 +197,7 @@ def bench(a: argparse.Namespace) -> int:
     say_notes(busy)
     notes = [{"bench": "loss", "text": f"Path: {path}."}, *busy, *({"bench": "loss", "text": text} for text in b.notes)]
     options = {"rounds": a.rounds, "seconds": a.seconds, "quick": a.quick, "loss": a.loss, "delay_ms": a.delay, "rate_mbit": a.rate, "queue_ms": a.queue,
-               "seed": a.seed, "measures": b.measures, "congestion_control": "cubic"}
+               "seed": a.seed, "no_offload": a.no_offload, "measures": b.measures, "congestion_control": "cubic"}
     write(a, document("loss", "loss", options, b.results.json(), failures=b.failures, notes=notes))
     return 1 if b.failures or not b.specs else 0
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Callable
 
-from lab import Lab, flow, traffic
+from lab import Lab, flow, offload, traffic
 from lab.emulator import Emulator, unasked, wire
 from lab.traffic import Meter
 
@@ -46,6 +46,7 @@ METRICS: dict[str, tuple[str, str, bool]] = {
     "tcp_daemon_percent": ("TCP: processor time of both daemons", "% of a core", False),
     "tcp_emulator_percent": ("TCP: processor time of the emulator", "% of a core", False),
     "tcp_machine_percent": ("TCP: processor time of the whole machine", "% of all cores", False),
+    "emulator_late_ms": ("the emulator's own lateness, p99 of its latest measure", "ms", False),
     "limited_mbit": ("20 Mbit/s with a queue of 50 ms: TCP, one stream", "Mbit/s", True),
     "limited_ping_p50_ms": ("20 Mbit/s with a queue of 50 ms: ping beside TCP, median", "ms", False),
     "limited_ping_p99_ms": ("20 Mbit/s with a queue of 50 ms: ping beside TCP, p99", "ms", False),
@@ -93,7 +94,7 @@ class Settings:
     delay_ms: float
     rate_mbit: float
     queue_ms: float
-    seed: int
+    has_no_offload: bool
 
     def delay(self) -> list[str]:
         return ["--delay", f"{self.delay_ms * 1000:.0f}us"]
@@ -141,6 +142,8 @@ class Point:
         finally:
             counters = emulator.stop(may_lose=True)
         finish(counters)
+        late_ms = max(counters[way]["late_p99_us"] for way in ("ab", "ba")) / 1000
+        self.metrics["emulator_late_ms"] = max(late_ms, self.metrics.get("emulator_late_ms", 0))
         lost = sum(unasked(counters[way]) for way in ("ab", "ba"))
         if lost:
             self.notes.append(f"{measure}: {lost} packets were lost by no setting: the emulator did not get the processor in time")
@@ -200,7 +203,7 @@ class Point:
 
 def run_clean(spec: Spec, settings: Settings, say: Callable[[str], None]) -> Outcome:
     """The test of `weft bench net`: no emulator, so what limits is the processor."""
-    metrics, failed = run_round(spec, ["tcp1"], settings.seconds, False, say)
+    metrics, failed = run_round(spec, ["tcp1"], settings.seconds, settings.has_no_offload, say)
     renamed = {key.replace("tcp1_", "clean_"): value for key, value in metrics.items()}
     return Outcome({key: value for key, value in renamed.items() if key in METRICS or key == "others_percent"}, failed)
 
@@ -211,6 +214,9 @@ def run_point(spec: Spec, path: list[str], measures: list[str], settings: Settin
     with Lab() as lab:
         say("up")
         pair, e = wire(lab)
+        if settings.has_no_offload:
+            for ns in (pair.a, pair.b):
+                offload.segmentation_off(ns, "eth0")
         emulator = Emulator(e, *settings.delay(), "toa", "tob")
         try:
             contender = spec.start(pair)

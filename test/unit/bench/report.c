@@ -255,6 +255,27 @@ diagram_survives_odd_values(void **state)
 }
 
 static void
+zero_has_its_place_on_a_logarithmic_axis(void **state)
+{
+	(void)state;
+	struct report r;
+	report_init(&r);
+	for (int k = 0; k < 3; k++) {
+		static const double values[] = {0, 0.02, 9};
+		struct bench_label l = {
+			.plot = "p", .series = "s", .x_name = "x", .x = k, .unit = "u"};
+		report_add(&r, "b", &l, &values[k], 1);
+	}
+	char *html = text_of(&r, report_html);
+	assert_non_null(strstr(html, "u, logarithmic above 0</text>"));
+	assert_non_null(strstr(html, ">0</text>"));
+	assert_non_null(strstr(html, ">0.01</text>"));
+	assert_null(strstr(html, ">0.001</text>")); /* where 0 stands instead */
+	free(html);
+	report_fini(&r);
+}
+
+static void
 json_round_trip_keeps_every_row(void **state)
 {
 	(void)state;
@@ -379,6 +400,7 @@ main(void)
 		cmocka_unit_test(page_is_whole_and_escapes_what_it_shows),
 		cmocka_unit_test(diagram_has_a_mark_for_every_row),
 		cmocka_unit_test(diagram_survives_odd_values),
+		cmocka_unit_test(zero_has_its_place_on_a_logarithmic_axis),
 		cmocka_unit_test(json_round_trip_keeps_every_row),
 		cmocka_unit_test(rows_of_bench_net_become_plots_and_ratios),
 		cmocka_unit_test(malformed_documents_are_refused_with_a_reason),
