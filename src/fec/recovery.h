@@ -32,8 +32,14 @@ WEFT_MUST_CHECK enum weft_err fec_recovery_new(
 	const struct fec_recovery_config *c, struct fec_recovery **out);
 void fec_recovery_free(struct fec_recovery *r);
 void fec_recovery_set_policy(struct fec_recovery *r, const struct fec_policy *p);
-/* The path's round trip and clock difference as the HELLO exchange saw them, unloaded. */
-void fec_recovery_set_path(struct fec_recovery *r, int64_t rtt_ns, int64_t clock_diff_us);
+/* The path's round trip and clock difference (the peer's less ours, at one instant) as the HELLO
+ * exchange of a session saw them. The clocks are those of HELLO and FEEDBACK, `now` in
+ * microseconds; both are modulo 2^32, and so may the difference be. */
+void fec_recovery_set_path(
+	struct fec_recovery *r, struct mono now, int64_t rtt_ns, int64_t clock_diff_us);
+/* The session's keys are gone: nothing is due in it any more, what it held is freed. Also called
+ * without need it is harmless. Sessions that are only crowded out need no call. */
+void fec_recovery_forget(struct fec_recovery *r, uint64_t session);
 
 /* --- sending --- */
 /* Must sources be given one by one? When not, fec_recovery_sent_run() is enough. */
@@ -45,7 +51,10 @@ void fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t ses
 void fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session,
 	uint64_t counter, const uint8_t *packet, size_t len);
 /* How many frames (REPAIR, FEEDBACK) should leave now in this session. The caller takes that
- * many counters and then makes each; a counter whose frame could not be made is left unused. */
+ * many counters and then makes each; a counter whose frame could not be made is left unused,
+ * which the other side takes for a loss: so it happens for want of room in `out` alone. Due behind
+ * each batch of sources, after what was received, and at the deadline. Each frame is a datagram
+ * of its own send, behind the sources. */
 size_t fec_recovery_frames_due(struct fec_recovery *r, struct mono now, uint64_t session);
 /* The next due frame, to be sealed with `counter`. Length; 0 when none is due any more. */
 size_t fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session,
@@ -62,7 +71,8 @@ bool fec_recovery_skip(
  * malformed or contradicts what is known; counted by the caller as DROP_RX_EXT. */
 bool fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
 	uint64_t counter, uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out);
-/* Moves out what is ready, of one session at a time: *session says of which. True: call again. */
+/* Moves out what is ready, of one session at a time: *session says of which. True: something was
+ * moved, or would be if out had room; empty it and call again. */
 bool fec_recovery_take(
 	struct fec_recovery *r, struct mono now, uint64_t *session, struct fec_out *out);
 
@@ -76,7 +86,7 @@ struct fec_recovery_stats {
 	/* Sending direction, as the other side reports it. */
 	double loss, burst; /* raw share lost, 0..1; mean run in packets */
 	double residual;    /* share lost for good lately */
-	double overhead;    /* repair bytes to source bytes lately */
+	double overhead;    /* repair bytes to source bytes lately; plaintext */
 	double ahead_share; /* repairs sent ahead a source, as decided now */
 	int64_t rtt_ns;     /* 0 = unknown */
 	int64_t queue_ns;   /* one-way delay above the least seen */

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fec/recovery.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "fec/gf256.h"
+#include "fec/recovery_internal.h"
+
+/* An encoder remembers what an answer may ask for: two round trips at 1 Gbit/s, within these. */
+#define STORE_BYTES_MIN (4u << 20)
+#define STORE_BYTES_MAX (16u << 20)
+#define STORE_BYTES_A_MS 125000u
+#define RECORDS_MIN 16384u
+#define RECORDS_MAX 65536u
+#define DECODER_BYTES (4u << 20)
+#define DECODER_RECORDS 16384u
+
+/* An encoder that nothing was given to for so long is freed. */
+#define KEEP_NS (30 * WEFT_NS_PER_S)
+#define PAUSE_NS WEFT_NS_PER_S
+#define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)
+#define TAIL_MAX_NS (5 * WEFT_NS_PER_MS)
+#define GRAIN_NS (250 * WEFT_NS_PER_US)
+/* Answers a source, and how many may be saved up: a peer that asks for ever gets no more. */
+#define ANSWERS_A_SOURCE 2.0
+#define ANSWERS_SAVED_MAX 512.0
+/* While congested: repair bytes that may be saved up. */
+#define PURSE_MAX 16384.0
+/* "Lately": halved when so many bytes of sources have passed. */
+#define LATELY_BYTES 4e6
+
+/* --- sessions --- */
+
+enum weft_err
+fec_recovery_new(const struct fec_recovery_config *c, struct fec_recovery **out)
+{
+	struct fec_recovery *r = calloc(1, sizeof(*r));
+	if (!r) {
+		return WEFT_ENOMEM;
+	}
+	r->config = *c;
+	r->gf = gf256_get(GF256_ISA_AUTO);
+	r->answers = ANSWERS_SAVED_MAX;
+	r->sent_at = (struct mono){INT64_MIN / 2};
+	fec_controller_init(&r->controller, &c->policy);
+	*out = r;
+	return 0;
+}
+
+/* What a decoder counted outlives it. */
+static void
+add_rx(struct fec_decoder_stats *sum, const struct fec_decoder *d)
+{
+	struct fec_decoder_stats s;
+	if (!d) {
+		return;
+	}
+	fec_decoder_stats(d, &s);
+	sum->received += s.received;
+	sum->lost += s.lost;
+	sum->runs += s.runs;
+	sum->recovered_ahead += s.recovered_ahead;
+	sum->recovered_answer += s.recovered_answer;
+	sum->given_up += s.given_up;
+	sum->repairs += s.repairs;
+	sum->repairs_useless += s.repairs_useless;
+	sum->repairs_refused += s.repairs_refused;
+	sum->held += s.held;
+	sum->hold_ns_sum += s.hold_ns_sum;
+	sum->hold_ns_max = s.hold_ns_max > sum->hold_ns_max ? s.hold_ns_max : sum->hold_ns_max;
+	sum->late += s.late;
+}
+
+static void
+session_fini(struct fec_recovery *r, struct fec_session *s)
+{
+	add_rx(&r->stats.rx, s->decoder);
+	fec_encoder_free(s->encoder);
+	fec_decoder_free(s->decoder);
+	*s = (struct fec_session){0};
+}
+
+void
+fec_recovery_free(struct fec_recovery *r)
+{
+	if (!r) {
+		return;
+	}
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		session_fini(r, &r->sessions[i]);
+	}
+	free(r);
+}
+
+static struct fec_session *
+find(struct fec_recovery *r, uint64_t id)
+{
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		if (r->sessions[i].id == id) {
+			return &r->sessions[i];
+		}
+	}
+	return NULL;
+}
+
+/* The session's slot; a new session takes that of the oldest. */
+static struct fec_session *
+want(struct fec_recovery *r, uint64_t id)
+{
+	weft_dassert(id != 0);
+	struct fec_session *s = find(r, id);
+	if (s) {
+		return s;
+	}
+	s = &r->sessions[0];
+	for (int i = 1; i < FEC_SESSIONS; i++) {
+		if (r->sessions[i].order < s->order) {
+			s = &r->sessions[i];
+		}
+	}
+	session_fini(r, s);
+	s->id = id;
+	s->order = ++r->order;
+	fec_schedule_init(&s->schedule);
+	return s;
+}
+
+void
+fec_recovery_forget(struct fec_recovery *r, uint64_t session)
+{
+	struct fec_session *s = session != 0 ? find(r, session) : NULL;
+	if (s) {
+		session_fini(r, s);
+	}
+}
+
+/* --- the path --- */
+
+void
+fec_recovery_set_policy(struct fec_recovery *r, const struct fec_policy *p)
+{
+	r->config.policy = *p;
+	fec_controller_set_policy(&r->controller, p);
+}
+
+void
+fec_recovery_set_path(
+	struct fec_recovery *r, struct mono now, int64_t rtt_ns, int64_t clock_diff_us)
+{
+	fec_controller_set_path(&r->controller, now, rtt_ns, clock_diff_us);
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		if (r->sessions[i].decoder) {
+			fec_decoder_set_rtt(r->sessions[i].decoder, r->controller.rtt_ns);
+		}
+	}
+}
+
+/* --- sending --- */
+
+bool
+fec_recovery_is_armed(const struct fec_recovery *r)
+{
+	return r->controller.is_armed;
+}
+
+/* Stamps are so far apart that the trail reaches two round trips back. */
+static void
+leave_trail(
+	struct fec_recovery *r, struct fec_session *s, struct mono now, uint64_t first, size_t n)
+{
+	int64_t grain = r->controller.rtt_ns * 2 / FEC_TRAIL_STAMPS;
+	fec_trail_add(&s->trail, now, first, (uint32_t)n, grain > GRAIN_NS ? grain : GRAIN_NS,
+		mono_diff_ns(now, r->sent_at) >= PAUSE_NS);
+	r->sent_at = now;
+}
+
+static enum wire_ext_class
+class_of(size_t len)
+{
+	return len <= WIRE_EXT_SMALL_MAX ? WIRE_EXT_CLASS_SMALL : WIRE_EXT_CLASS_LARGE;
+}
+
+static void
+count_sources(struct fec_recovery *r, size_t n, size_t bytes)
+{
+	r->stats.sources += n;
+	r->stats.source_bytes += bytes;
+	r->source_bytes_lately += (double)bytes;
+	if (r->source_bytes_lately > LATELY_BYTES) {
+		r->source_bytes_lately /= 2;
+		r->repair_bytes_lately /= 2;
+	}
+}
+
+void
+fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first,
+	size_t n, size_t bytes)
+{
+	if (n == 0) {
+		return;
+	}
+	leave_trail(r, want(r, session), now, first, n);
+	count_sources(r, n, bytes);
+	fec_controller_sent(&r->controller, now, class_of(bytes / n), n);
+}
+
+static uint32_t
+power_of_two(uint64_t n, uint32_t min, uint32_t max)
+{
+	uint32_t p = min;
+	while (p < n && p < max) {
+		p *= 2;
+	}
+	return p;
+}
+
+struct fec_encoder *
+fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s)
+{
+	if (!s->encoder) {
+		uint64_t ms = (uint64_t)(r->controller.rtt_ns / WEFT_NS_PER_MS) * 2;
+		struct fec_encoder_config c = {.gf = r->gf,
+			.records = power_of_two(ms * 512, RECORDS_MIN, RECORDS_MAX),
+			.bytes = power_of_two(
+				ms * STORE_BYTES_A_MS, STORE_BYTES_MIN, STORE_BYTES_MAX),
+			.packet_max = r->config.packet_max,
+			.frame_max = r->config.frame_max};
+		if (fec_encoder_new(&c, &s->encoder)) {
+			return NULL;
+		}
+		/* The first repair tells the receiver to keep what comes. */
+		fec_schedule_announce(&s->schedule);
+	}
+	return s->encoder;
+}
+
+static int64_t
+tail_ns(const struct fec_recovery *r)
+{
+	int64_t t = r->controller.rtt_ns / 8;
+	return t < TAIL_MIN_NS ? TAIL_MIN_NS : t > TAIL_MAX_NS ? TAIL_MAX_NS : t;
+}
+
+/* While congested, all repairs together stay within a share of the sources' bytes. */
+static void
+limit_bytes(struct fec_recovery *r, struct fec_session *s, enum wire_ext_class class, unsigned due)
+{
+	if (r->controller.plan.has_byte_limit && r->purse < r->source_len[class]) {
+		fec_schedule_cancel(&s->schedule, class, due);
+		s->schedule.tail_at = MONO_NEVER;
+	}
+}
+
+void
+fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
+	const uint8_t *packet, size_t len)
+{
+	struct fec_session *s = want(r, session);
+	enum wire_ext_class class = class_of(len);
+	leave_trail(r, s, now, counter, 1);
+	count_sources(r, 1, len);
+	fec_controller_sent(&r->controller, now, class, 1);
+	if (!r->controller.is_armed) {
+		fec_schedule_init(&s->schedule);
+		return;
+	}
+	if (len > r->config.packet_max || !fec_recovery_encoder(r, s)) {
+		return;
+	}
+	fec_encoder_source(s->encoder, now, counter, packet, len);
+	s->source_at = now;
+	unsigned least = r->source_len[class] - r->source_len[class] / 64;
+	r->source_len[class] = len > least ? (unsigned)len : least;
+	r->purse += FEC_CONGESTED_SHARE * (double)len;
+	r->purse = r->purse > PURSE_MAX ? PURSE_MAX : r->purse;
+	r->answers += ANSWERS_A_SOURCE;
+	r->answers = r->answers > ANSWERS_SAVED_MAX ? ANSWERS_SAVED_MAX : r->answers;
+	unsigned due =
+		fec_schedule_source(&s->schedule, now, class, &r->controller.plan, tail_ns(r));
+	limit_bytes(r, s, class, due);
+}
+
+/* --- frames --- */
+
+static bool
+has_feedback(struct fec_session *s, struct mono now)
+{
+	if (!s->has_due && s->decoder && !mono_is_before(now, fec_decoder_deadline(s->decoder))) {
+		s->has_due = fec_decoder_feedback(s->decoder, now, &s->due);
+	}
+	return s->has_due;
+}
+
+static size_t
+frames_due(struct fec_recovery *r, struct fec_session *s, struct mono now)
+{
+	size_t n = has_feedback(s, now);
+	return n + (s->encoder ? fec_schedule_due(&s->schedule, now, &r->controller.plan) : 0);
+}
+
+size_t
+fec_recovery_frames_due(struct fec_recovery *r, struct mono now, uint64_t session)
+{
+	struct fec_session *s = find(r, session);
+	return s && s->id != 0 ? frames_due(r, s, now) : 0;
+}
+
+static size_t
+make_repair(
+	struct fec_session *s, const struct fec_job *j, uint64_t counter, uint8_t *out, size_t cap)
+{
+	static const uint8_t none[WIRE_EXT_BITMAP_MAX];
+	size_t n = j->why == WIRE_EXT_WHY_ANSWER
+			   ? fec_encoder_answer(s->encoder, j->class, j->answer.base,
+				     j->answer.span, j->answer.missing, counter, out, cap)
+			   : fec_encoder_ahead(
+				     s->encoder, j->class, j->window, j->why, counter, out, cap);
+	/* The counter is taken; a frame that says nothing is better than a gap. */
+	return n > 0 || counter == 0 ? n
+				     : fec_encoder_answer(s->encoder, j->class, counter - 1, 1,
+					       none, counter, out, cap);
+}
+
+static void
+count_repair(struct fec_recovery *r, const struct fec_job *j, size_t len)
+{
+	r->stats.repairs_ahead += j->why == WIRE_EXT_WHY_AHEAD;
+	r->stats.repairs_answer += j->why == WIRE_EXT_WHY_ANSWER;
+	r->stats.repairs_tail += j->why == WIRE_EXT_WHY_TAIL;
+	r->stats.repair_bytes += len;
+	r->repair_bytes_lately += (double)len;
+	r->purse -= (double)len;
+	r->purse = r->purse < -PURSE_MAX ? -PURSE_MAX : r->purse;
+}
+
+size_t
+fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
+	uint8_t *out, size_t cap)
+{
+	struct fec_session *s = find(r, session);
+	struct fec_job job;
+	size_t len = 0;
+	if (!s || s->id == 0) {
+		return 0;
+	}
+	if (has_feedback(s, now)) {
+		len = wire_ext_feedback_encode(&s->due, out, cap);
+		s->has_due = false;
+		r->stats.feedback_tx += len > 0;
+	} else if (s->encoder && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
+		len = make_repair(s, &job, counter, out, cap);
+		count_repair(r, &job, len);
+	}
+	if (len > 0) {
+		leave_trail(r, s, now, counter, 1);
+	}
+	return len;
+}
+
+static void
+reap(struct fec_recovery *r, struct fec_session *s, struct mono now)
+{
+	if (s->encoder && !r->controller.is_armed) {
+		fec_schedule_init(&s->schedule);
+	}
+	if (s->encoder && mono_diff_ns(now, s->source_at) >= KEEP_NS) {
+		fec_encoder_free(s->encoder);
+		s->encoder = NULL;
+		fec_schedule_init(&s->schedule);
+	}
+}
+
+uint64_t
+fec_recovery_due_session(struct fec_recovery *r, struct mono now, unsigned index)
+{
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		struct fec_session *s = &r->sessions[i];
+		reap(r, s, now);
+		if (s->id != 0 && frames_due(r, s, now) > 0 && index-- == 0) {
+			return s->id;
+		}
+	}
+	return 0;
+}
+
+/* --- receiving --- */
+
+/* NULL for want of memory: then nothing is recovered. */
+static struct fec_decoder *
+decoder_of(struct fec_recovery *r, struct fec_session *s)
+{
+	if (!s->decoder) {
+		struct fec_decoder_config c = {.gf = r->gf,
+			.records = DECODER_RECORDS,
+			.bytes = DECODER_BYTES,
+			.packet_max = r->config.packet_max};
+		if (fec_decoder_new(&c, &s->decoder)) {
+			s->decoder = NULL;
+			return NULL;
+		}
+		fec_decoder_set_rtt(s->decoder, r->controller.rtt_ns);
+	}
+	return s->decoder;
+}
+
+bool
+fec_recovery_skip(
+	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n)
+{
+	struct fec_decoder *d = decoder_of(r, want(r, session));
+	return !d || fec_decoder_skip(d, now, first, n);
+}
+
+bool
+fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
+	uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out)
+{
+	struct fec_session *s = want(r, session);
+	struct fec_decoder *d = decoder_of(r, s);
+	bool is_frame = wire_ext_is_frame(data, len);
+	struct wire_ext_repair repair;
+	struct wire_ext_feedback feedback;
+	if (d) {
+		fec_decoder_packet(d, now, counter, !is_frame && len > 0, data, len, ecn, out);
+	} else if (!is_frame && len > 0) {
+		weft_dassert(out->n < out->cap);
+		out->packets[out->n++] = (struct fec_packet){
+			.data = data, .len = (uint32_t)len, .ecn = ecn, .counter = counter};
+	}
+	switch (is_frame ? wire_ext_type(data, len) : WIRE_EXT_TYPE_NONE) {
+	case WIRE_EXT_TYPE_REPAIR:
+		return wire_ext_repair_decode(data, len, &repair) &&
+		       (!d || fec_decoder_repair(d, now, counter, &repair));
+	case WIRE_EXT_TYPE_FEEDBACK:
+		return wire_ext_feedback_decode(data, len, &feedback) &&
+		       fec_recovery_feedback(r, now, s, &feedback);
+	default:
+		return true;
+	}
+}
+
+bool
+fec_recovery_take(struct fec_recovery *r, struct mono now, uint64_t *session, struct fec_out *out)
+{
+	size_t before = out->n;
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		struct fec_session *s = &r->sessions[i];
+		bool more = s->decoder && fec_decoder_take(s->decoder, now, out);
+		if (more || out->n > before) {
+			*session = s->id;
+			return true;
+		}
+	}
+	return false;
+}
+
+struct mono
+fec_recovery_deadline(const struct fec_recovery *r)
+{
+	struct mono at = MONO_NEVER;
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		const struct fec_session *s = &r->sessions[i];
+		if (s->has_due) {
+			return (struct mono){0};
+		}
+		if (s->decoder) {
+			at = mono_min(at, fec_decoder_deadline(s->decoder));
+		}
+		if (s->encoder) {
+			at = mono_min(at, fec_schedule_deadline(&s->schedule, &r->controller.plan));
+			at = mono_min(at, mono_add_ns(s->source_at, KEEP_NS));
+		}
+	}
+	return at;
+}
+
+/* --- status --- */
+
+void
+fec_recovery_stats(const struct fec_recovery *r, struct fec_recovery_stats *out)
+{
+	const struct fec_controller *c = &r->controller;
+	*out = r->stats;
+	out->why = c->plan.why;
+	out->loss = fec_controller_loss(c, c->planned_at);
+	out->burst = c->all.burst;
+	out->residual = r->packets_lately > 0 ? r->given_up_lately / r->packets_lately : 0;
+	out->overhead =
+		r->source_bytes_lately > 0 ? r->repair_bytes_lately / r->source_bytes_lately : 0;
+	double small = c->plan.classes[WIRE_EXT_CLASS_SMALL].ahead;
+	double large = c->plan.classes[WIRE_EXT_CLASS_LARGE].ahead;
+	out->ahead_share =
+		c->dense[WIRE_EXT_CLASS_SMALL] > c->dense[WIRE_EXT_CLASS_LARGE] ? small : large;
+	out->rtt_ns = c->rtt_ns;
+	out->queue_ns = c->guard.queue_us * WEFT_NS_PER_US;
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		add_rx(&out->rx, r->sessions[i].decoder);
+	}
+}

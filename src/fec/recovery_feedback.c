@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a FEEDBACK does to a recovery: evidence for the controller, and answers. */
+#include "fec/recovery_internal.h"
+
+/* HELLOs and keepalives take counters that recovery is not told of. */
+#define COUNTERS_UNTOLD_MAX 4096
+/* "Lately": halved when so many packets have passed. */
+#define LATELY_PACKETS 65536.0
+
+/* What changed between two FEEDBACKs. False: the second is the older one, or is not to be
+ * believed. */
+static bool
+difference(const struct wire_ext_feedback *a, const struct wire_ext_feedback *b,
+	struct fec_report *out)
+{
+	static const uint32_t half = UINT32_C(1) << 31;
+	*out = (struct fec_report){.received = b->received - a->received,
+		.lost = b->lost - a->lost,
+		.runs = b->runs - a->runs};
+	return out->received < half && out->lost < half && out->runs <= out->lost;
+}
+
+static void
+note_times(const struct fec_session *s, struct mono now, uint64_t highest,
+	const struct wire_ext_feedback *f, struct fec_report *out)
+{
+	const struct fec_trail_stamp *t = fec_trail_find(&s->trail, highest);
+	if (!t) {
+		return;
+	}
+	int64_t rtt = mono_diff_ns(now, t->at) - (int64_t)f->delay_us * WEFT_NS_PER_US;
+	if (rtt > 0) {
+		out->has_times = true;
+		out->rtt_ns = rtt;
+		out->delay_us = f->clock_us - (uint32_t)(uint64_t)(t->at.ns / WEFT_NS_PER_US);
+		out->after_pause = t->after_pause;
+	}
+}
+
+static void
+note_outcome(struct fec_recovery *r, const struct wire_ext_feedback *before,
+	const struct wire_ext_feedback *f, const struct fec_report *report)
+{
+	uint32_t given_up = f->given_up - before->given_up;
+	r->stats.peer_recovered_ahead += f->recovered_ahead - before->recovered_ahead;
+	r->stats.peer_recovered_answer += f->recovered_answer - before->recovered_answer;
+	r->stats.peer_given_up += given_up;
+	r->stats.peer_lost += report->lost;
+	r->packets_lately += (double)report->received + report->lost;
+	r->given_up_lately += given_up;
+	while (r->packets_lately > LATELY_PACKETS) {
+		r->packets_lately /= 2;
+		r->given_up_lately /= 2;
+	}
+}
+
+static unsigned
+count_bits(const uint8_t bits[WIRE_EXT_BITMAP_MAX])
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < WIRE_EXT_BITMAP_MAX; i++) {
+		for (uint8_t b = bits[i]; b != 0; b &= (uint8_t)(b - 1)) {
+			n++;
+		}
+	}
+	return n;
+}
+
+/* How many repairs may go out of those that were asked for. */
+static uint8_t
+allowed(struct fec_recovery *r, enum wire_ext_class class, double n)
+{
+	double max = r->answers;
+	if (r->controller.plan.has_byte_limit) {
+		double bytes = r->purse / (r->source_len[class] > 0 ? r->source_len[class] : 1);
+		max = bytes < max ? bytes : max;
+	}
+	n = n < max ? n : max;
+	n = n < 0 ? 0 : n;
+	r->answers -= (double)(uint8_t)n;
+	return (uint8_t)n;
+}
+
+/* Repairs over the sources that a block misses, shared between the classes as these are. The
+ * receiver cannot know which of its gaps were repairs, so it may ask for too many: no more
+ * than the sources and two, one of which says which gaps to forget. */
+static void
+answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
+	const struct wire_ext_block *b)
+{
+	struct fec_answer a[WIRE_EXT_CLASS_COUNT] = {0};
+	unsigned sources[WIRE_EXT_CLASS_COUNT] = {0}, all = 0;
+	for (unsigned i = 0; i < b->span; i++) {
+		if (!(b->missing[i / 8] >> (i % 8) & 1)) {
+			continue;
+		}
+		for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
+			if (fec_encoder_has(s->encoder, base + i, (enum wire_ext_class)c)) {
+				a[c].missing[i / 8] |= (uint8_t)(1u << (i % 8));
+				sources[c]++;
+				all++;
+			}
+		}
+	}
+	unsigned missing = count_bits(b->missing);
+	unsigned extra = b->want > missing ? b->want - missing : 1;
+	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
+		const struct fec_plan_class *k = &r->controller.plan.classes[c];
+		bool is_told = all == 0 && c == WIRE_EXT_CLASS_SMALL;
+		if ((sources[c] == 0 && !is_told) || (sources[c] > 0 && !k->has_answers)) {
+			continue;
+		}
+		unsigned part = all > 0 ? (b->want * sources[c] + all - 1) / all : 1;
+		unsigned most = sources[c] + extra;
+		a[c].class = (enum wire_ext_class)c;
+		a[c].base = base;
+		a[c].span = b->span;
+		a[c].n = allowed(r, a[c].class, part < most ? part : most);
+		if (a[c].n > 0 && !fec_schedule_answer(&s->schedule, &a[c])) {
+			return;
+		}
+	}
+}
+
+bool
+fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_session *s,
+	const struct wire_ext_feedback *f)
+{
+	uint64_t known = fec_trail_highest(&s->trail);
+	uint64_t highest = known + (uint64_t)(int64_t)(int32_t)(f->highest - (uint32_t)known);
+	struct fec_report report;
+	if (highest > known + COUNTERS_UNTOLD_MAX) { /* or below zero */
+		return false;
+	}
+	if (difference(&s->seen, f, &report)) {
+		note_times(s, now, highest, f, &report);
+		note_outcome(r, &s->seen, f, &report);
+		s->seen = *f;
+		fec_controller_report(&r->controller, now, &report);
+	}
+	r->stats.feedback_rx++;
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		if (r->sessions[i].decoder) {
+			fec_decoder_set_rtt(r->sessions[i].decoder, r->controller.rtt_ns);
+		}
+	}
+	if (!r->controller.is_armed || !fec_recovery_encoder(r, s)) {
+		return true;
+	}
+	for (unsigned i = 0; i < f->blocks_n; i++) {
+		if (f->blocks[i].back <= highest && f->blocks[i].want > 0) {
+			answer_block(r, s, highest - f->blocks[i].back, &f->blocks[i]);
+		}
+	}
+	return true;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by recovery.c and recovery_feedback.c alone. */
+#ifndef WEFT_FEC_RECOVERY_INTERNAL_H
+#define WEFT_FEC_RECOVERY_INTERNAL_H
+
+#include "fec/encoder.h"
+#include "fec/recovery.h"
+#include "fec/schedule.h"
+#include "fec/trail.h"
+
+struct fec_session {
+	uint64_t id;    /* 0: unused */
+	uint64_t order; /* of its first mention: the lowest is crowded out */
+	struct fec_encoder *encoder;
+	struct fec_decoder *decoder;
+	struct fec_schedule schedule;
+	struct fec_trail trail;
+	struct mono source_at;         /* when the encoder was last given one */
+	struct wire_ext_feedback seen; /* the last that came */
+	struct wire_ext_feedback due;  /* to be sent, if has_due */
+	bool has_due;
+};
+
+struct fec_recovery {
+	struct fec_recovery_config config;
+	const struct gf256 *gf;
+	struct fec_controller controller;
+	struct fec_session sessions[FEC_SESSIONS];
+	uint64_t order;
+	struct mono sent_at;                       /* anything, in any session */
+	unsigned source_len[WIRE_EXT_CLASS_COUNT]; /* about the longest lately */
+	double answers;                            /* that may be sent */
+	double purse;                              /* bytes, while congested */
+	double source_bytes_lately, repair_bytes_lately;
+	double packets_lately, given_up_lately;
+	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */
+};
+
+/* The session's encoder, made when it is first wanted. NULL for want of memory: nothing is
+ * protected, and the next source tries again. */
+struct fec_encoder *fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s);
+/* A FEEDBACK about session s. False: it contradicts what was sent. */
+bool fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_session *s,
+	const struct wire_ext_feedback *f);
+
+#endif

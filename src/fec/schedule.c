@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fec/schedule.h"
+
+#include <string.h>
+
+#include "base/assert.h"
+
+#define APART_NS (500 * WEFT_NS_PER_US)
+#define APART_SPARSE_NS (2 * WEFT_NS_PER_MS)
+/* More would be a backlog that nobody fetches. */
+#define DUE_MAX 64
+/* Probes are cheap when bursts are few: that many a second are free, whatever the loss. */
+#define PROBES_MAX 10.0
+#define PROBE_NS (50 * WEFT_NS_PER_MS)
+
+void
+fec_schedule_init(struct fec_schedule *s)
+{
+	*s = (struct fec_schedule){.tail_at = MONO_NEVER, .probes = PROBES_MAX};
+}
+
+static void
+refill_probes(struct fec_schedule *s, struct mono now, double share)
+{
+	int64_t passed = mono_diff_ns(now, s->probes_at);
+	s->probes += share + (passed > 0 ? (double)passed / (double)PROBE_NS : 0);
+	s->probes = s->probes > PROBES_MAX ? PROBES_MAX : s->probes;
+	s->probes_at = now;
+}
+
+unsigned
+fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class class,
+	const struct fec_plan *plan, int64_t tail_ns)
+{
+	struct fec_lane *l = &s->lanes[class];
+	const struct fec_plan_class *k = &plan->classes[class];
+	if (l->hand_at.ns != now.ns) {
+		l->hand_at = now;
+		l->in_hand = 0;
+	}
+	l->in_hand++;
+	l->uncovered++;
+	unsigned n = 0;
+	l->credit += k->ahead;
+	if (l->credit >= 1) {
+		l->credit -= 1;
+		n = l->due < DUE_MAX;
+		if (l->due == 0) {
+			l->due_since = now;
+			l->due_at = mono_add_ns(now, k->is_sparse ? APART_SPARSE_NS : APART_NS);
+		}
+		l->due += n;
+	}
+	refill_probes(s, now, plan->probe_share);
+	s->tail_class = class;
+	s->tail_at = s->probes >= 1 ? mono_add_ns(now, tail_ns) : MONO_NEVER;
+	return n;
+}
+
+void
+fec_schedule_cancel(struct fec_schedule *s, enum wire_ext_class class, unsigned n)
+{
+	struct fec_lane *l = &s->lanes[class];
+	l->due -= n < l->due ? n : l->due;
+}
+
+void
+fec_schedule_announce(struct fec_schedule *s)
+{
+	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
+		s->lanes[c].credit = 1;
+	}
+}
+
+bool
+fec_schedule_answer(struct fec_schedule *s, const struct fec_answer *a)
+{
+	weft_dassert(a->n > 0);
+	if (s->answers_n == FEC_ANSWERS_MAX) {
+		return false;
+	}
+	s->answers[(s->answer + s->answers_n) % FEC_ANSWERS_MAX] = *a;
+	s->answers_n++;
+	return true;
+}
+
+/* Sources that a repair made now would cover: none is left out between two repairs, as far as a
+ * repair reaches. */
+static unsigned
+reach(const struct fec_lane *l, const struct fec_plan_class *k)
+{
+	unsigned n = l->uncovered > k->window ? l->uncovered : k->window;
+	return n < FEC_WINDOW_MAX ? n : FEC_WINDOW_MAX;
+}
+
+static bool
+is_ready(const struct fec_lane *l, const struct fec_plan_class *k, struct mono now)
+{
+	if (l->due == 0) {
+		return false;
+	}
+	if (!mono_is_before(now, l->due_at) || l->hand_at.ns != l->due_since.ns) {
+		return true;
+	}
+	return !k->is_sparse && reach(l, k) > l->in_hand;
+}
+
+unsigned
+fec_schedule_due(const struct fec_schedule *s, struct mono now, const struct fec_plan *plan)
+{
+	unsigned n = 0, ahead = 0;
+	for (unsigned i = 0; i < s->answers_n; i++) {
+		n += s->answers[(s->answer + i) % FEC_ANSWERS_MAX].n;
+	}
+	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
+		if (is_ready(&s->lanes[c], &plan->classes[c], now)) {
+			ahead += s->lanes[c].due;
+		}
+	}
+	bool is_covered = is_ready(&s->lanes[s->tail_class], &plan->classes[s->tail_class], now);
+	return n + ahead + (!is_covered && !mono_is_before(now, s->tail_at));
+}
+
+/* A repair of this class goes out: what came before is covered. */
+static void
+covered(struct fec_schedule *s, enum wire_ext_class class)
+{
+	s->lanes[class].uncovered = 0;
+	if (s->tail_class == class) {
+		s->tail_at = MONO_NEVER;
+	}
+}
+
+static void
+job_over_last(struct fec_schedule *s, enum wire_ext_class class, enum wire_ext_repair_why why,
+	const struct fec_plan *plan, struct fec_job *out)
+{
+	*out = (struct fec_job){.class = class,
+		.why = why,
+		.window = reach(&s->lanes[class], &plan->classes[class])};
+}
+
+bool
+fec_schedule_take(
+	struct fec_schedule *s, struct mono now, const struct fec_plan *plan, struct fec_job *out)
+{
+	if (s->answers_n > 0) {
+		struct fec_answer *a = &s->answers[s->answer];
+		*out = (struct fec_job){
+			.class = a->class, .why = WIRE_EXT_WHY_ANSWER, .answer = *a};
+		if (--a->n == 0) {
+			s->answer = (s->answer + 1) % FEC_ANSWERS_MAX;
+			s->answers_n--;
+		}
+		return true;
+	}
+	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
+		struct fec_lane *l = &s->lanes[c];
+		if (is_ready(l, &plan->classes[c], now)) {
+			job_over_last(s, (enum wire_ext_class)c, WIRE_EXT_WHY_AHEAD, plan, out);
+			/* All that are due now reach over the same sources. */
+			if (--l->due == 0) {
+				covered(s, (enum wire_ext_class)c);
+			}
+			return true;
+		}
+	}
+	if (!mono_is_before(now, s->tail_at)) {
+		job_over_last(s, s->tail_class, WIRE_EXT_WHY_TAIL, plan, out);
+		covered(s, s->tail_class);
+		s->probes -= 1;
+		return true;
+	}
+	return false;
+}
+
+struct mono
+fec_schedule_deadline(const struct fec_schedule *s, const struct fec_plan *plan)
+{
+	if (s->answers_n > 0) {
+		return (struct mono){0};
+	}
+	struct mono at = s->tail_at;
+	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
+		const struct fec_lane *l = &s->lanes[c];
+		if (is_ready(l, &plan->classes[c], l->hand_at)) {
+			return (struct mono){0};
+		}
+		at = l->due > 0 ? mono_min(at, l->due_at) : at;
+	}
+	return at;
+}
