@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fec/decoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "fec/decoder_state.h"
+#include "fec/symbol.h"
+#include "pkt/ip.h"
+
+#define RECORDS_MIN 256
+#define RECORDS_MAX 65536
+#define QUIET_MAX 10000 /* packets without gap or REPAIR, then it is idle again */
+
+#define RTT_UNKNOWN_NS (10 * WEFT_NS_PER_MS)
+#define GRACE_MIN_NS WEFT_NS_PER_MS
+/* RTT and 3 ms is what a FEEDBACK and its answer take. Beyond 30 ms a receiver's own repair is the
+ * better choice. */
+#define HOLD_MARGIN_NS (3 * WEFT_NS_PER_MS)
+#define HOLD_MAX_NS (30 * WEFT_NS_PER_MS)
+#define REPAIRED_LATELY_NS WEFT_NS_PER_S
+
+enum weft_err
+fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
+{
+	if (!c->gf || c->records < RECORDS_MIN || c->records > RECORDS_MAX ||
+		(c->records & (c->records - 1)) || c->bytes < FEC_STORE_MIN ||
+		c->bytes > FEC_STORE_MAX || c->packet_max < FEC_PACKET_MIN ||
+		c->packet_max > FEC_PACKET_MAX) {
+		return WEFT_EINVAL;
+	}
+	struct fec_decoder *d = calloc(1, sizeof(*d));
+	if (!d) {
+		return WEFT_ENOMEM;
+	}
+	d->gf = c->gf;
+	d->records = c->records;
+	d->bytes = c->bytes;
+	d->packet_max = c->packet_max;
+	d->is_trusted = true;
+	d->last_repair_ns = FEC_NEVER_NS;
+	d->report = (struct fec_report){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
+	fec_decoder_set_rtt(d, 0);
+	*out = d;
+	return WEFT_OK;
+}
+
+void
+fec_decoder_free(struct fec_decoder *d)
+{
+	if (!d) {
+		return;
+	}
+	if (d->has_memory) {
+		fec_solver_fini(&d->solver);
+		fec_store_fini(&d->store);
+		fec_hold_fini(&d->hold);
+		fec_gaps_fini(&d->gaps);
+	}
+	free(d);
+}
+
+void
+fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns)
+{
+	d->rtt_ns = rtt_ns > 0 ? rtt_ns : RTT_UNKNOWN_NS;
+	d->grace_ns = d->rtt_ns / 16 > GRACE_MIN_NS ? d->rtt_ns / 16 : GRACE_MIN_NS;
+	d->hold_ns =
+		d->rtt_ns + HOLD_MARGIN_NS < HOLD_MAX_NS ? d->rtt_ns + HOLD_MARGIN_NS : HOLD_MAX_NS;
+}
+
+static bool
+take_memory(struct fec_decoder *d)
+{
+	if (!fec_gaps_init(&d->gaps, d->records)) {
+		return false;
+	}
+	if (!fec_hold_init(&d->hold, d->records)) {
+		goto undo_gaps;
+	}
+	if (!fec_store_init(&d->store, d->bytes)) {
+		goto undo_hold;
+	}
+	if (!fec_solver_init(&d->solver, d->gf, (size_t)d->packet_max + FEC_LEN_BYTES)) {
+		goto undo_store;
+	}
+	d->has_memory = true;
+	return true;
+undo_store:
+	fec_store_fini(&d->store);
+undo_hold:
+	fec_hold_fini(&d->hold);
+undo_gaps:
+	fec_gaps_fini(&d->gaps);
+	return false;
+}
+
+bool
+fec_decoder_wake(struct fec_decoder *d, uint64_t counter)
+{
+	if (!d->has_memory && !take_memory(d)) {
+		return false;
+	}
+	fec_gaps_start(&d->gaps, counter);
+	fec_hold_start(&d->hold, counter);
+	fec_solver_clear(&d->solver);
+	d->quiet_n = 0;
+	d->is_awake = true;
+	return true;
+}
+
+static void
+sleep_if_quiet(struct fec_decoder *d)
+{
+	if (d->quiet_n >= QUIET_MAX && d->gaps.missing_n == 0 && d->gaps.unripe_n == 0 &&
+		fec_hold_is_empty(&d->hold) && d->report.settle_ns == INT64_MAX) {
+		d->next = d->gaps.high;
+		d->is_awake = false;
+	}
+}
+
+/* The share of records and of bytes that may be held: beyond it waits end at once, before new
+ * packets would find no room. */
+static bool
+is_pressed(const struct fec_decoder *d)
+{
+	if (fec_hold_is_empty(&d->hold)) {
+		return false;
+	}
+	const struct fec_hold *h = &d->hold;
+	return d->store.head - fec_hold_floor(h) > d->store.cap / 2 ||
+	       h->last - h->first > h->mask / 2 ||
+	       (h->waiting_n[0] && d->gaps.high - h->turn[0] > d->records / 2) ||
+	       (h->waiting_n[1] && d->gaps.high - h->turn[1] > d->records / 2);
+}
+
+void
+fec_decoder_settle(struct fec_decoder *d)
+{
+	uint64_t lost = d->gaps.lost;
+	if (fec_gaps_ripen(&d->gaps, d->now, d->grace_ns) && d->report.due_ns > d->now.ns) {
+		d->report.due_ns = d->now.ns;
+	}
+	if (d->gaps.lost != lost) {
+		fec_report_changed(d);
+	}
+	int64_t hold_ns = is_pressed(d) ? 0 : d->hold_ns;
+	for (unsigned k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
+		fec_hold_advance(
+			&d->hold, &d->gaps, (enum wire_ext_class)k, d->gaps.high, d->now, hold_ns);
+	}
+}
+
+/* The oldest records leave until there is room for `counter`, or all when none could stay. */
+static void
+make_room(struct fec_decoder *d, uint64_t counter)
+{
+	struct fec_gaps *g = &d->gaps;
+	uint64_t cap = fec_gaps_cap(g);
+	uint64_t given_up = g->given_up;
+	uint64_t low = counter - g->high >= cap ? g->high : counter + 1 - cap;
+	while (g->low < low) {
+		struct fec_record *r = &g->records[g->low & g->mask];
+		if (r->is_held) {
+			fec_hold_release(&d->hold, r);
+		}
+		fec_gaps_drop(g);
+	}
+	fec_solver_forget_below(&d->solver, low);
+	for (unsigned k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
+		d->hold.turn[k] = d->hold.turn[k] > low ? d->hold.turn[k] : low;
+	}
+	if (g->given_up != given_up) {
+		fec_report_changed(d);
+	}
+}
+
+/* Awake, and the counter is above all seen. */
+static struct fec_record *
+extend(struct fec_decoder *d, uint64_t counter, bool was_awake)
+{
+	struct fec_gaps *g = &d->gaps;
+	uint64_t skipped = counter - g->high;
+	if (counter - g->low > g->mask) {
+		make_room(d, counter);
+	}
+	if (skipped >= fec_gaps_cap(g)) {
+		fec_gaps_skip(g, skipped);
+		fec_gaps_start(g, counter);
+		fec_hold_start(&d->hold, counter);
+		fec_report_changed(d);
+	}
+	if (skipped > 0) {
+		d->quiet_n = 0;
+	}
+	bool is_waited = (was_awake && d->is_trusted) ||
+			 (d->last_repair_ns != FEC_NEVER_NS &&
+				 d->now.ns - d->last_repair_ns < REPAIRED_LATELY_NS);
+	return fec_gaps_extend(g, counter, d->now, is_waited);
+}
+
+/* While idle: true when it stays so. */
+static bool
+note_idle(struct fec_decoder *d, uint64_t counter)
+{
+	if (!d->is_begun) {
+		d->is_begun = true;
+		d->next = counter;
+	}
+	if (counter <= d->next) {
+		if (counter == d->next) {
+			d->next++;
+			d->highest_at = d->now;
+		}
+		return true;
+	}
+	if (fec_decoder_wake(d, d->next)) {
+		return false;
+	}
+	/* Without memory nothing can be repaired, but the losses are counted. */
+	fec_gaps_skip(&d->gaps, counter - d->next);
+	d->next = counter + 1;
+	d->highest_at = d->now;
+	return true;
+}
+
+bool
+fec_decoder_skip(struct fec_decoder *d, struct mono now, uint64_t first, size_t n)
+{
+	if (d->is_awake || (d->is_begun && first != d->next)) {
+		return false;
+	}
+	d->is_begun = true;
+	d->now = d->highest_at = now;
+	d->next = first + n;
+	d->stats.received += n;
+	return true;
+}
+
+static void
+pass(struct fec_out *out, const struct fec_packet *p)
+{
+	weft_assert(out->n < out->cap);
+	out->packets[out->n++] = *p;
+}
+
+/* Copies a source into the store; it stays HERE when it is no packet, too long, or there is no
+ * room. */
+static void
+store(struct fec_decoder *d, struct fec_record *r, const uint8_t *data, size_t len)
+{
+	uint32_t exact;
+	uint64_t place;
+	r->is_source = true;
+	if (ip_exact_len(data, len, &exact) || exact > d->packet_max ||
+		!fec_store_put(
+			&d->store, data, (uint16_t)exact, fec_hold_floor(&d->hold), &place)) {
+		return;
+	}
+	r->state = FEC_STATE_STORED;
+	r->place = place;
+	r->len = (uint16_t)exact;
+	r->maybe = FEC_MAYBE(fec_class(exact));
+}
+
+/* A gap's own packet came. What the solver has of it becomes known, or is dropped. */
+static void
+fill_gap(struct fec_decoder *d, struct fec_record *r, uint64_t counter)
+{
+	if (!fec_solver_has(&d->solver, counter)) {
+		return;
+	}
+	if (r->state == FEC_STATE_STORED) {
+		fec_solver_known(&d->solver, counter, fec_store_at(&d->store, r->place),
+			(uint16_t)(r->len + FEC_LEN_BYTES));
+	} else {
+		fec_solver_forget(&d->solver, counter);
+	}
+	if (!fec_repair_collect(d, WIRE_EXT_WHY_AHEAD)) {
+		d->stats.repairs_refused++;
+	}
+}
+
+/* Does it have to wait, for missing ones or for those on their way out? Then it is held. */
+static bool
+hold(struct fec_decoder *d, struct fec_record *r, const struct fec_packet *p)
+{
+	if (r->state != FEC_STATE_STORED || !fec_hold_is_ordered(p->data, p->len)) {
+		return false;
+	}
+	enum wire_ext_class class = fec_class(r->len);
+	fec_hold_advance(
+		&d->hold, &d->gaps, class, p->counter, d->now, is_pressed(d) ? 0 : d->hold_ns);
+	uint64_t turn = d->hold.turn[class];
+	if (turn > p->counter || (turn == p->counter && !fec_hold_has_ready(&d->hold))) {
+		return false;
+	}
+	const struct fec_held held = {
+		.counter = p->counter,
+		.place = r->place,
+		.since_ns = d->now.ns,
+		.len = r->len,
+		.class = (uint8_t) class,
+		.ecn = p->ecn,
+	};
+	return fec_hold_add(&d->hold, &held, r);
+}
+
+void
+fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, bool is_source,
+	uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out)
+{
+	const struct fec_packet p = {data, (uint32_t)len, ecn, false, counter};
+	bool was_awake = d->is_awake;
+	is_source = is_source && len > 0;
+	d->now = now;
+	d->stats.received++;
+	if (!was_awake && note_idle(d, counter)) {
+		if (is_source) {
+			pass(out, &p);
+		}
+		return;
+	}
+	struct fec_record *r = fec_gaps_at(&d->gaps, counter);
+	bool is_new = counter >= d->gaps.high;
+	bool is_filling = r && (r->state == FEC_STATE_MISSING || r->state == FEC_STATE_GONE);
+	if (is_new) {
+		r = extend(d, counter, was_awake);
+		d->highest_at = now;
+		d->quiet_n++;
+	} else if (r) {
+		fec_gaps_arrived(&d->gaps, r);
+	}
+	if (is_source && (is_new || is_filling)) {
+		store(d, r, data, len);
+	}
+	/* Its own packet after a recovered one that has not been taken yet goes out as it is; the
+	 * recovered one will find its counter used. */
+	if (is_source && (!(is_new || is_filling) || !hold(d, r, &p))) {
+		pass(out, &p);
+	}
+	if (is_filling) {
+		fill_gap(d, r, counter);
+	}
+	if (d->gaps.unripe_n > 0 || d->gaps.missing_n > 0 || !fec_hold_is_empty(&d->hold)) {
+		fec_decoder_settle(d);
+	} else {
+		sleep_if_quiet(d);
+	}
+}
+
+bool
+fec_decoder_take(struct fec_decoder *d, struct mono now, struct fec_out *out)
+{
+	d->now = now;
+	if (!d->is_awake) {
+		return false;
+	}
+	weft_assert(out->arena_cap >= d->packet_max);
+	fec_decoder_settle(d);
+	const struct fec_held *p;
+	while ((p = fec_hold_peek(&d->hold)) != NULL) {
+		if (out->n == out->cap || out->arena_cap - out->arena_used < p->len) {
+			return true;
+		}
+		uint8_t *at = out->arena + out->arena_used;
+		memcpy(at, fec_store_at(&d->store, p->place) + FEC_LEN_BYTES, p->len);
+		out->arena_used += p->len;
+		pass(out, &(struct fec_packet){at, p->len, p->ecn, p->is_recovered, p->counter});
+		if (!p->is_recovered) {
+			uint64_t ns = (uint64_t)(now.ns - p->since_ns);
+			d->stats.held++;
+			d->stats.hold_ns_sum += ns;
+			d->stats.hold_ns_max =
+				ns > d->stats.hold_ns_max ? ns : d->stats.hold_ns_max;
+		}
+		fec_hold_pop(&d->hold);
+	}
+	sleep_if_quiet(d);
+	return false;
+}
+
+struct mono
+fec_decoder_deadline(const struct fec_decoder *d)
+{
+	if (!d->is_awake) {
+		return MONO_NEVER;
+	}
+	if (fec_hold_has_ready(&d->hold)) {
+		return d->now;
+	}
+	struct mono at = fec_hold_until(&d->hold, &d->gaps, d->hold_ns);
+	at = mono_min(at, fec_gaps_ripe_at(&d->gaps, d->grace_ns));
+	return mono_min(at, fec_report_at(d));
+}
+
+void
+fec_decoder_stats(const struct fec_decoder *d, struct fec_decoder_stats *out)
+{
+	*out = d->stats;
+	out->lost = d->gaps.lost;
+	out->runs = d->gaps.runs;
+	out->given_up = d->gaps.given_up;
+	out->late = d->gaps.late;
+}

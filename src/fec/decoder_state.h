@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a decoder is made of, for the files that implement decoder.h: decoder.c (packets in, packets
+ * out), repair.c (REPAIR frames and what follows from them), report.c (what a FEEDBACK says). */
+#ifndef WEFT_FEC_DECODER_STATE_H
+#define WEFT_FEC_DECODER_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fec/decoder.h"
+#include "fec/gap.h"
+#include "fec/hold.h"
+#include "fec/solver.h"
+#include "fec/store.h"
+
+#define FEC_NEVER_NS INT64_MIN /* a moment that has not been */
+
+/* What has to be said to the other side. */
+struct fec_report {
+	int64_t last_ns;   /* last FEEDBACK */
+	int64_t due_ns;    /* missing counters are to be listed; INT64_MAX: none */
+	int64_t settle_ns; /* totals have changed: to be said by then; INT64_MAX: all said */
+};
+
+struct fec_decoder {
+	const struct gf256 *gf;
+	uint32_t records, bytes;
+	uint16_t packet_max;
+
+	bool is_begun; /* a counter has been seen */
+	bool is_awake;
+	bool has_memory;  /* taken at the first wake */
+	bool is_trusted;  /* the other side repairs: no loss went by without a REPAIR lately */
+	uint64_t next;    /* not awake: the counter that continues */
+	uint32_t quiet_n; /* packets since the last gap or REPAIR */
+	struct mono now;  /* of the last call */
+	struct mono highest_at;
+	int64_t last_repair_ns;
+	int64_t rtt_ns, grace_ns, hold_ns;
+
+	struct fec_gaps gaps;
+	struct fec_hold hold;
+	struct fec_store store;
+	struct fec_solver solver;
+	struct fec_report report;
+	/* Of these the decoder's files fill all but lost, runs, given_up and late. */
+	struct fec_decoder_stats stats;
+};
+
+/* Awake from here on, with nothing known below `counter`. False: no memory. */
+bool fec_decoder_wake(struct fec_decoder *d, uint64_t counter);
+/* Time has passed or something has changed: judges gaps, moves turns. */
+void fec_decoder_settle(struct fec_decoder *d);
+
+/* Takes what the solver has determined. False: something of it was impossible. */
+bool fec_repair_collect(struct fec_decoder *d, enum wire_ext_repair_why why);
+
+/* Totals have changed, and are to be said soon. */
+void fec_report_changed(struct fec_decoder *d);
+struct mono fec_report_at(const struct fec_decoder *d);
+
+#endif
