@@ -40,7 +40,7 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	d->packet_max = c->packet_max;
 	d->is_trusted = true;
 	d->last_repair_ns = FEC_NEVER_NS;
-	d->report = (struct fec_report){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
+	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
 	fec_decoder_set_rtt(d, 0);
 	*out = d;
 	return WEFT_OK;

@@ -4,9 +4,10 @@
  * tells what a FEEDBACK should say.
  *
  * Everything that comes in has passed the AEAD and the replay window. Idle until the first gap:
- * then it copies nothing and costs a comparison a run of packets. Bounds: span 128, 64 unknowns,
- * a ring of bytes; a jump of counters beyond the records starts afresh. Memory is taken when it
- * first wakes; after that no call allocates. */
+ * or REPAIR: then it copies nothing and costs a comparison a run of packets; again so after 10,000
+ * packets without either. Bounds: span 128, 64 unknowns, a ring of bytes; a jump of counters
+ * beyond the records starts afresh. Memory is taken when it first wakes; after that no call
+ * allocates. */
 #ifndef WEFT_FEC_DECODER_H
 #define WEFT_FEC_DECODER_H
 
@@ -24,8 +25,9 @@ struct fec_decoder;
 struct fec_decoder_config {
 	const struct gf256 *gf;
 	uint32_t records;    /* a power of two, 256..65536 */
-	uint32_t bytes;      /* ring of packets, 64 KiB..64 MiB */
-	uint16_t packet_max; /* longest packet that can be stored or recovered */
+	uint32_t bytes;      /* ring of packets, 64 KiB..64 MiB; rounded down to a power of 2 */
+	uint16_t packet_max; /* longest packet that can be stored or recovered; at least what the
+			      * other side protects, or repairs with longer ones are useless */
 };
 
 /* One packet that may go on now. */
@@ -39,7 +41,8 @@ struct fec_packet {
 };
 
 /* Filled by the decoder in the order of delivery. Recovered and formerly held packets are copied
- * into the arena, which is the caller's to reuse once it has taken them. */
+ * into the arena, which is the caller's to reuse once it has taken them. For fec_decoder_take() it
+ * has room for packet_max bytes at least. */
 struct fec_out {
 	struct fec_packet *packets;
 	size_t cap, n;
@@ -59,29 +62,34 @@ void fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns);
  * delivers them itself. False: nothing happened; give them one by one. */
 bool fec_decoder_skip(struct fec_decoder *d, struct mono now, uint64_t first, size_t n);
 /* One packet, in order of arrival. len 0 for a keepalive; a frame of ours is given as a counter
- * without source: is_source false. out needs room for one packet more than it holds; more that
- * became free waits for fec_decoder_take(). A source is delivered into out, or held. */
+ * without source: is_source false. len may count padding. out needs room for one packet more than
+ * it holds; more that became free waits for fec_decoder_take(). A source is delivered into out,
+ * or held. */
 void fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, bool is_source,
 	uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out);
 /* A REPAIR whose counter has been given to fec_decoder_packet(). False: it contradicts itself or
- * what is known, and was dropped. */
+ * what is known, and was dropped. Only useless ones are no contradiction. */
 bool fec_decoder_repair(
 	struct fec_decoder *d, struct mono now, uint64_t counter, const struct wire_ext_repair *r);
 /* Moves recovered packets, and held ones whose wait is over, into out as far as it has room. True:
  * more is ready. Due after packets and repairs, and at fec_decoder_deadline(). */
 bool fec_decoder_take(struct fec_decoder *d, struct mono now, struct fec_out *out);
-/* When a hold ends, a grace ends or a FEEDBACK is due; MONO_NEVER when nothing waits. */
+/* When a hold ends, a grace ends or a FEEDBACK is due: call fec_decoder_take() and
+ * fec_decoder_feedback() then. MONO_NEVER when nothing waits. */
 struct mono fec_decoder_deadline(const struct fec_decoder *d);
-/* True: a FEEDBACK is due, and *f is filled but for nothing. At most one in 2 ms; none when
- * nothing was lost or is missing. clock of `f` is `now` in microseconds. */
+/* True: a FEEDBACK is due, and all of *f is filled. At most one in 2 ms. With blocks when
+ * something is missing that has not been asked for within the last round trip; without within
+ * 20 ms after totals have changed and nothing is missing; then none. */
 bool fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_feedback *f);
 
 struct fec_decoder_stats {
-	uint64_t received, lost, runs; /* packets of any kind; before recovery */
-	uint64_t recovered_ahead, recovered_answer, given_up;
+	uint64_t received, lost, runs;              /* packets of any kind; before recovery */
+	uint64_t recovered_ahead, recovered_answer; /* by the REPAIR that was the last needed */
+	uint64_t given_up; /* not asked for any more; a late recovery does not count, and is not
+			    * delivered */
 	uint64_t repairs, repairs_useless,
 		repairs_refused;                 /* arrived; nothing new in them; dropped */
-	uint64_t held, hold_ns_sum, hold_ns_max; /* packets that waited, and how long */
+	uint64_t held, hold_ns_sum, hold_ns_max; /* received, had to wait, went out; how long */
 	uint64_t late; /* missing ones that came by themselves after the grace */
 };
 void fec_decoder_stats(const struct fec_decoder *d, struct fec_decoder_stats *out);

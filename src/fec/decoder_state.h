@@ -17,7 +17,7 @@
 #define FEC_NEVER_NS INT64_MIN /* a moment that has not been */
 
 /* What has to be said to the other side. */
-struct fec_report {
+struct fec_reporting {
 	int64_t last_ns;   /* last FEEDBACK */
 	int64_t due_ns;    /* missing counters are to be listed; INT64_MAX: none */
 	int64_t settle_ns; /* totals have changed: to be said by then; INT64_MAX: all said */
@@ -43,7 +43,7 @@ struct fec_decoder {
 	struct fec_hold hold;
 	struct fec_store store;
 	struct fec_solver solver;
-	struct fec_report report;
+	struct fec_reporting report;
 	/* Of these the decoder's files fill all but lost, runs, given_up and late. */
 	struct fec_decoder_stats stats;
 };

@@ -2,6 +2,8 @@
 /* What a FEEDBACK does to a recovery: evidence for the controller, and answers. */
 #include "fec/recovery_internal.h"
 
+#include <string.h>
+
 /* HELLOs and keepalives take counters that recovery is not told of. */
 #define COUNTERS_UNTOLD_MAX 4096
 /* "Lately": halved when so many packets have passed. */
@@ -96,7 +98,6 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 		}
 		for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 			if (fec_encoder_has(s->encoder, base + i, (enum wire_ext_class)c)) {
-				a[c].missing[i / 8] |= (uint8_t)(1u << (i % 8));
 				sources[c]++;
 				all++;
 			}
@@ -115,6 +116,9 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 		a[c].class = (enum wire_ext_class)c;
 		a[c].base = base;
 		a[c].span = b->span;
+		/* All that was asked for, not this class's part alone: what it leaves clear, the
+		 * receiver takes for no source. */
+		memcpy(a[c].missing, b->missing, sizeof(b->missing));
 		a[c].n = allowed(r, a[c].class, part < most ? part : most);
 		if (a[c].n > 0 && !fec_schedule_answer(&s->schedule, &a[c])) {
 			return;

@@ -40,7 +40,7 @@ fec_report_changed(struct fec_decoder *d)
 struct mono
 fec_report_at(const struct fec_decoder *d)
 {
-	const struct fec_report *r = &d->report;
+	const struct fec_reporting *r = &d->report;
 	int64_t at = d->gaps.lost_missing_n > 0 ? r->due_ns : r->settle_ns;
 	if (at == INT64_MAX) {
 		return MONO_NEVER;
