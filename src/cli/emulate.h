@@ -77,6 +77,7 @@ struct emulator {
 	struct emulate_io io[2];
 	struct mono start;
 	struct mono woke_before; /* the wake-up before the last */
+	struct mono look_at;     /* when the mode wants to be flushed at the latest */
 	bool is_realtime;
 	size_t script_at;             /* next step */
 	struct emu_counters shown[2]; /* at the last line of progress */

@@ -4,11 +4,15 @@
 
 #include "cli/emulate.h"
 #include "emu/ether.h"
+#include "os/clock.h"
 #include "os/loop.h"
 #include "os/packet.h"
 
 /* Batches read before what is due gets its turn. */
 #define RECEIVE_ROUNDS 4
+
+/* How often an interface that is down is looked for. */
+#define LOOK_NS (100 * WEFT_NS_PER_MS)
 
 #define ETHERNET_HEADER_BYTES 14
 
@@ -38,7 +42,7 @@ side_ready(void *ctx, uint32_t events)
 		size_t n;
 		enum weft_err err = os_packet_receive(&s->packet, rx, &n);
 		if (err == WEFT_EAGAIN) {
-			return;
+			break;
 		}
 		if (err) {
 			e->failure = err == WEFT_ECLOSED ? "an interface is gone"
@@ -53,8 +57,11 @@ side_ready(void *ctx, uint32_t events)
 			}
 		}
 		if (n < OS_PACKET_BATCH) {
-			return;
+			break;
 		}
+	}
+	if (s->packet.is_down) {
+		e->look_at = mono_add_ns(os_clock_mono(), LOOK_NS);
 	}
 }
 
@@ -86,6 +93,11 @@ flush(void *ctx, unsigned dir, struct mono now)
 	struct emulator *e = all->e;
 	const struct emu_ether_frame *frames;
 	size_t n;
+	if (!mono_is_before(now, e->look_at)) {
+		e->look_at = MONO_NEVER;
+		side_ready(&all->side[0], 0);
+		side_ready(&all->side[1], 0);
+	}
 	while ((n = emu_ether_pop(
 			all->side[dir].ether, &e->channel[dir], now, &e->late[dir], &frames)) > 0) {
 		send_frames(all, dir, frames, n);

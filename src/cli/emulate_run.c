@@ -90,7 +90,10 @@ deadline(const struct emulator *e, struct mono now, struct mono progress_at)
 	if (e->options->duration_ns > 0) {
 		at = mono_min(at, mono_add_ns(e->start, e->options->duration_ns));
 	}
-	return mono_min(at, progress_at);
+	if (e->is_stopping) {
+		return now; /* found out while flushing */
+	}
+	return mono_min(mono_min(at, e->look_at), progress_at);
 }
 
 static bool
@@ -245,7 +248,8 @@ emulate_run(const struct emulate_options *o)
 	/* About 10 KiB of histograms and state. */
 	struct emulator e = {.options = o,
 		.log = {.sink = print_log, .level = LOG_LEVEL_WARN},
-		.set = {o->set[0], o->set[1]}};
+		.set = {o->set[0], o->set[1]},
+		.look_at = MONO_NEVER};
 	struct signals s = {.e = &e, .fd = -1};
 	/* Before anything is open, so that a signal never ends it without its report. */
 	os_signal_block_all();

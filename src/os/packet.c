@@ -305,6 +305,7 @@ os_packet_receive(struct os_packet *p, struct os_packet_rx rx[OS_PACKET_BATCH], 
 			struct mono now = os_clock_mono();
 			int64_t now_wall_ns = os_clock_wall_ns();
 			p->rx_calls++;
+			p->is_down = false;
 			for (size_t i = 0; i < (size_t)got; i++) {
 				int64_t wall_ns = finish_rx(p, i, &rx[i]);
 				rx[i].arrival = arrival_of(p, wall_ns, now, now_wall_ns);
@@ -318,11 +319,12 @@ os_packet_receive(struct os_packet *p, struct os_packet_rx rx[OS_PACKET_BATCH], 
 			p->refused++;
 			continue;
 		}
-		if (errno == ENETDOWN) {
-			return is_there(p) ? WEFT_EAGAIN : WEFT_ECLOSED;
+		p->is_down |= errno == ENETDOWN;
+		if (p->is_down && !is_there(p)) {
+			return WEFT_ECLOSED;
 		}
 		if (errno != EINTR) {
-			return os_error(errno);
+			return errno == ENETDOWN ? WEFT_EAGAIN : os_error(errno);
 		}
 	}
 }

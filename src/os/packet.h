@@ -23,6 +23,7 @@ struct os_packet {
 	uint32_t ifindex;
 	uint32_t mtu;
 	bool has_uso;     /* UDP super-frames can be sent (Linux 6.2) */
+	bool is_down;     /* since the last frame; see os_packet_receive() */
 	uint64_t dropped; /* by the kernel, before they were received; see os_packet_sync() */
 	uint64_t refused; /* could not be received: no vnet header describes them */
 	uint64_t rx_calls, tx_calls;
@@ -54,7 +55,9 @@ WEFT_MUST_CHECK enum weft_err os_packet_open(
 void os_packet_close(struct os_packet *p);
 
 /* Receives up to OS_PACKET_BATCH frames into memory that stays valid until the next receive.
- * WEFT_EAGAIN: none there; WEFT_ECLOSED: the interface is gone. */
+ * WEFT_EAGAIN: none there; WEFT_ECLOSED: the interface is gone.
+ * The kernel tells of an interface that goes down, and not again when it is deleted then: while
+ * is_down is set, only a further call finds that out. */
 WEFT_MUST_CHECK enum weft_err os_packet_receive(
 	struct os_packet *p, struct os_packet_rx rx[OS_PACKET_BATCH], size_t *n);
 /* Sends all in order, and tells of each whether it went: WEFT_EAGAIN for a full queue. */
