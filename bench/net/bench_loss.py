@@ -23,7 +23,7 @@ from lab.traffic import median  # noqa: E402
 from loss import EXTRAS, LIMITED, MEASURES, METRICS, Loss, Outcome, Settings, run_clean, run_point  # noqa: E402
 from table import Progress, number, table  # noqa: E402
 
-CONTENDERS = "bare,weft,wireguard-go,openvpn,n2n,tinc"
+CONTENDERS = "bare,weft:fec=off,weft:fec=auto,wireguard-go,openvpn,n2n,tinc"
 LOSSES, LOSSES_QUICK = "0,1,3,5,10,20,5:4", "0,5,10"
 QUICK_SECONDS = 2.0
 SHOWN = ("tcp_mbit", "copy_mb_s", "udp_lost_percent", "udp_wire_ratio", "ping_lost_percent", "limited_mbit", "limited_ping_p50_ms",
