@@ -8,7 +8,7 @@
 #define DISARM_SHARE 3e-4
 /* Around FEC.md's 1 % below which answers suffice; apart, so that a path of just 1 % stays put. */
 #define AHEAD_ON_SHARE 0.0125
-#define AHEAD_OFF_SHARE 0.008
+#define AHEAD_OFF_SHARE 0.009
 /* Sources within the budget: up to SPARSE each is its own burst, from DENSE on a stream. */
 #define SPARSE 8.0
 #define DENSE 32.0
@@ -16,11 +16,13 @@
 #define WINDOW_INDEPENDENT 64
 #define AHEAD_MAX_SPARSE 1.0
 #define AHEAD_MAX_BULK 0.5
-/* From the loss to the FEEDBACK's departure, beyond the reordering grace. */
+/* From the loss to the FEEDBACK's departure, beyond the reordering grace: when something is asked
+ * for, and when only totals are told because repairs sent ahead did it all. */
 #define FEEDBACK_NS (2 * WEFT_NS_PER_MS)
+#define FEEDBACK_TOTALS_NS (25 * WEFT_NS_PER_MS)
 #define RTT_ASSUMED_NS (10 * WEFT_NS_PER_MS)
 /* A FEEDBACK about a packet has come, or will not, that long behind the round trip. */
-#define JUDGED_SLACK_NS (10 * WEFT_NS_PER_MS)
+#define JUDGED_SLACK_NS (30 * WEFT_NS_PER_MS)
 #define PLAN_NS (2 * WEFT_NS_PER_MS)
 #define PLAN_PACKETS 16
 
@@ -312,13 +314,12 @@ note_times(struct fec_controller *c, struct mono now, const struct fec_report *r
 	}
 }
 
-/* How many of the newest packets a loss was among: a FEEDBACK leaves within the grace and 2 ms
- * after it. */
+/* How many of the newest packets a loss was among. */
 static uint32_t
 recent_packets(const struct fec_controller *c)
 {
 	double dense = c->dense[WIRE_EXT_CLASS_SMALL] + c->dense[WIRE_EXT_CLASS_LARGE];
-	double n = dense * 4e6 / (double)budget_ns(c);
+	double n = dense * (double)FEEDBACK_TOTALS_NS / (double)budget_ns(c);
 	return n < 32 ? 32 : (uint32_t)n;
 }
 
@@ -327,10 +328,11 @@ fec_controller_report(struct fec_controller *c, struct mono now, const struct fe
 {
 	note_times(c, now, r);
 	if (r->lost == 0) {
+		c->unlost += r->received < UINT32_MAX / 2 - c->unlost ? r->received : 0;
 		return;
 	}
 	struct fec_evidence v = {.lost = r->lost,
-		.received = r->received,
+		.received = r->received + c->unlost,
 		.runs = r->runs,
 		.recent = recent_packets(c),
 		.clean = clean(c, now)};
@@ -338,6 +340,7 @@ fec_controller_report(struct fec_controller *c, struct mono now, const struct fe
 	if (!c->guard.is_loaded) {
 		fec_estimate_add(&c->calm, &v);
 	}
+	c->unlost = 0;
 	c->judged_report = sent_before(c, now, rtt_of(c));
 	if (c->policy.mode == FEC_MODE_AUTO) {
 		c->is_armed = true;

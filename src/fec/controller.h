@@ -85,6 +85,7 @@ struct fec_controller {
 	double dense[WIRE_EXT_CLASS_COUNT]; /* sources within about the last budget */
 	struct mono dense_at[WIRE_EXT_CLASS_COUNT];
 	uint64_t sent;          /* sources, ever */
+	uint32_t unlost;        /* received, as of reports since then that told of no loss */
 	uint64_t judged_report; /* of these, known of by the last report of loss */
 	/* When how many had been sent: a packet can be called clean only once a FEEDBACK about it
 	 * could have come. */

@@ -39,7 +39,7 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	d->bytes = c->bytes;
 	d->packet_max = c->packet_max;
 	d->is_trusted = true;
-	d->last_repair_ns = FEC_NEVER_NS;
+	d->last_repair_ns = d->last_ahead_ns = FEC_NEVER_NS;
 	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
 	fec_decoder_set_rtt(d, 0);
 	*out = d;
@@ -135,6 +135,14 @@ is_pressed(const struct fec_decoder *d)
 	       (h->waiting_n[1] && d->gaps.high - h->turn[1] > d->records / 2);
 }
 
+/* A request that waits for repairs sent ahead is answered so much later. */
+static int64_t
+hold_now_ns(const struct fec_decoder *d)
+{
+	int64_t ns = d->hold_ns + fec_report_patience_ns(d);
+	return ns < HOLD_MAX_NS ? ns : HOLD_MAX_NS;
+}
+
 void
 fec_decoder_settle(struct fec_decoder *d)
 {
@@ -145,7 +153,7 @@ fec_decoder_settle(struct fec_decoder *d)
 	if (d->gaps.lost != lost) {
 		fec_report_changed(d);
 	}
-	int64_t hold_ns = is_pressed(d) ? 0 : d->hold_ns;
+	int64_t hold_ns = is_pressed(d) ? 0 : hold_now_ns(d);
 	for (unsigned k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
 		fec_hold_advance(
 			&d->hold, &d->gaps, (enum wire_ext_class)k, d->gaps.high, d->now, hold_ns);
@@ -291,7 +299,7 @@ hold(struct fec_decoder *d, struct fec_record *r, const struct fec_packet *p)
 	}
 	enum wire_ext_class class = fec_class(r->len);
 	fec_hold_advance(
-		&d->hold, &d->gaps, class, p->counter, d->now, is_pressed(d) ? 0 : d->hold_ns);
+		&d->hold, &d->gaps, class, p->counter, d->now, is_pressed(d) ? 0 : hold_now_ns(d));
 	uint64_t turn = d->hold.turn[class];
 	if (turn > p->counter || (turn == p->counter && !fec_hold_has_ready(&d->hold))) {
 		return false;
@@ -390,7 +398,7 @@ fec_decoder_deadline(const struct fec_decoder *d)
 	if (fec_hold_has_ready(&d->hold)) {
 		return d->now;
 	}
-	struct mono at = fec_hold_until(&d->hold, &d->gaps, d->hold_ns);
+	struct mono at = fec_hold_until(&d->hold, &d->gaps, hold_now_ns(d));
 	at = mono_min(at, fec_gaps_ripe_at(&d->gaps, d->grace_ns));
 	return mono_min(at, fec_report_at(d));
 }

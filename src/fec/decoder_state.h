@@ -37,6 +37,8 @@ struct fec_decoder {
 	struct mono now;  /* of the last call */
 	struct mono highest_at;
 	int64_t last_repair_ns;
+	int64_t last_ahead_ns;     /* a REPAIR that was sent ahead */
+	int64_t ahead_interval_ns; /* between these, smoothed */
 	int64_t rtt_ns, grace_ns, hold_ns;
 
 	struct fec_gaps gaps;
@@ -56,6 +58,8 @@ void fec_decoder_settle(struct fec_decoder *d);
 /* Takes what the solver has determined. False: something of it was impossible. */
 bool fec_repair_collect(struct fec_decoder *d, enum wire_ext_repair_why why);
 
+/* How long a missing counter waits for repairs that come unasked before it is asked for. */
+int64_t fec_report_patience_ns(const struct fec_decoder *d);
 /* Totals have changed, and are to be said soon. */
 void fec_report_changed(struct fec_decoder *d);
 struct mono fec_report_at(const struct fec_decoder *d);

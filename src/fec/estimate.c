@@ -30,18 +30,19 @@ window_clean(double window, double size, double n)
 }
 
 /* Does a window of that size contradict the average by more than three deviations? Sudden runs
- * spread a count by (2 run - 1) more than independent losses do. The constant keeps two or three
- * losses in a row of chance from counting as a change where losses are rare. */
+ * spread a count by (2 run - 1) more than independent losses do. The constant keeps three losses
+ * close together by chance from counting as a change where losses are rare; one of them is always
+ * there, since reports come after losses. */
 static int
 contradiction(const struct fec_estimate *e, double window, double size)
 {
 	double expected = e->share * size, seen = window * size;
 	double variance = expected * (1 - e->share) * (2 * e->burst - 1);
-	double over = seen - expected - 1.5 * e->burst, under = expected - seen - 1.5 * e->burst;
-	if (over > 0 && over * over > 9 * variance) {
+	double over = seen - expected - 2.5 * e->burst, under = expected - seen - 2.5 * e->burst;
+	if (over > 0 && over * over > 10 * variance) {
 		return 1;
 	}
-	return under > 0 && under * under > 9 * variance ? -1 : 0;
+	return under > 0 && under * under > 10 * variance ? -1 : 0;
 }
 
 /* A run may reach over several reports, which then tell of losses and no run. */
@@ -68,9 +69,10 @@ fec_estimate_add(struct fec_estimate *e, const struct fec_evidence *v)
 {
 	double recent = v->received < v->recent ? v->received : v->recent;
 	double before = v->received - recent, lost = v->lost, n = lost + v->received;
-	/* What the silence has refuted stays refuted, and is not counted a second time. */
+	/* A silence that was twice as long as needed to refute the average has done so for good,
+	 * and is not counted a second time. Shorter ones come by chance. */
 	double bound = fec_estimate_share(e, v->clean);
-	if (bound < e->share) {
+	if (2 * bound < e->share) {
 		e->share = bound;
 		e->weight = e->weight < v->clean ? e->weight : v->clean;
 		n = lost + recent;

@@ -194,6 +194,16 @@ count_sources(struct fec_recovery *r, size_t n, size_t bytes)
 	}
 }
 
+static void
+pause_encoder(struct fec_session *s)
+{
+	if (s->is_given) {
+		fec_encoder_pause(s->encoder);
+		fec_schedule_init(&s->schedule);
+		s->is_given = false;
+	}
+}
+
 void
 fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first,
 	size_t n, size_t bytes)
@@ -201,9 +211,11 @@ fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
 	if (n == 0) {
 		return;
 	}
-	leave_trail(r, want(r, session), now, first, n);
+	struct fec_session *s = want(r, session);
+	leave_trail(r, s, now, first, n);
 	count_sources(r, n, bytes);
 	fec_controller_sent(&r->controller, now, class_of(bytes / n), n);
+	pause_encoder(s);
 }
 
 static uint32_t
@@ -230,8 +242,6 @@ fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s)
 		if (fec_encoder_new(&c, &s->encoder)) {
 			return NULL;
 		}
-		/* The first repair tells the receiver to keep what comes. */
-		fec_schedule_announce(&s->schedule);
 	}
 	return s->encoder;
 }
@@ -262,14 +272,17 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	leave_trail(r, s, now, counter, 1);
 	count_sources(r, 1, len);
 	fec_controller_sent(&r->controller, now, class, 1);
-	if (!r->controller.is_armed) {
-		fec_schedule_init(&s->schedule);
-		return;
-	}
-	if (len > r->config.packet_max || !fec_recovery_encoder(r, s)) {
+	if (!r->controller.is_armed || !fec_recovery_encoder(r, s)) {
+		pause_encoder(s);
 		return;
 	}
 	fec_encoder_source(s->encoder, now, counter, packet, len);
+	if (!s->is_given) {
+		s->is_given = true;
+		s->given_from = counter;
+		/* The first repair tells the receiver to keep what comes. */
+		fec_schedule_announce(&s->schedule);
+	}
 	s->source_at = now;
 	unsigned least = r->source_len[class] - r->source_len[class] / 64;
 	r->source_len[class] = len > least ? (unsigned)len : least;
@@ -297,7 +310,7 @@ static size_t
 frames_due(struct fec_recovery *r, struct fec_session *s, struct mono now)
 {
 	size_t n = has_feedback(s, now);
-	return n + (s->encoder ? fec_schedule_due(&s->schedule, now, &r->controller.plan) : 0);
+	return n + (s->is_given ? fec_schedule_due(&s->schedule, now, &r->controller.plan) : 0);
 }
 
 size_t
@@ -311,16 +324,11 @@ static size_t
 make_repair(
 	struct fec_session *s, const struct fec_job *j, uint64_t counter, uint8_t *out, size_t cap)
 {
-	static const uint8_t none[WIRE_EXT_BITMAP_MAX];
-	size_t n = j->why == WIRE_EXT_WHY_ANSWER
-			   ? fec_encoder_answer(s->encoder, j->class, j->answer.base,
-				     j->answer.span, j->answer.missing, counter, out, cap)
-			   : fec_encoder_ahead(
-				     s->encoder, j->class, j->window, j->why, counter, out, cap);
-	/* The counter is taken; a frame that says nothing is better than a gap. */
-	return n > 0 || counter == 0 ? n
-				     : fec_encoder_answer(s->encoder, j->class, counter - 1, 1,
-					       none, counter, out, cap);
+	if (j->why == WIRE_EXT_WHY_ANSWER) {
+		return fec_encoder_answer(s->encoder, j->class, j->answer.base, j->answer.span,
+			j->answer.missing, counter, out, cap);
+	}
+	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, counter, out, cap);
 }
 
 static void
@@ -348,10 +356,14 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 	if (has_feedback(s, now)) {
 		len = wire_ext_feedback_encode(&s->due, out, cap);
 		s->has_due = false;
+		s->due.blocks_n = 0;
 		r->stats.feedback_tx += len > 0;
-	} else if (s->encoder && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
+	} else if (s->is_given && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
 		len = make_repair(s, &job, counter, out, cap);
 		count_repair(r, &job, len);
+		/* Sources may have been forgotten since it fell due. The counter is taken, and a
+		 * frame that says nothing new is better than a gap: the last FEEDBACK. */
+		len = len > 0 ? len : wire_ext_feedback_encode(&s->due, out, cap);
 	}
 	if (len > 0) {
 		leave_trail(r, s, now, counter, 1);
@@ -362,12 +374,13 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 static void
 reap(struct fec_recovery *r, struct fec_session *s, struct mono now)
 {
-	if (s->encoder && !r->controller.is_armed) {
-		fec_schedule_init(&s->schedule);
+	if (!r->controller.is_armed) {
+		pause_encoder(s);
 	}
 	if (s->encoder && mono_diff_ns(now, s->source_at) >= KEEP_NS) {
 		fec_encoder_free(s->encoder);
 		s->encoder = NULL;
+		s->is_given = false;
 		fec_schedule_init(&s->schedule);
 	}
 }
@@ -468,8 +481,10 @@ fec_recovery_deadline(const struct fec_recovery *r)
 		if (s->decoder) {
 			at = mono_min(at, fec_decoder_deadline(s->decoder));
 		}
-		if (s->encoder) {
+		if (s->is_given) {
 			at = mono_min(at, fec_schedule_deadline(&s->schedule, &r->controller.plan));
+		}
+		if (s->encoder) {
 			at = mono_min(at, mono_add_ns(s->source_at, KEEP_NS));
 		}
 	}

@@ -103,11 +103,12 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 			}
 		}
 	}
+	bool is_known = base >= s->given_from; /* so that we can say what is no source */
 	unsigned missing = count_bits(b->missing);
 	unsigned extra = b->want > missing ? b->want - missing : 1;
 	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 		const struct fec_plan_class *k = &r->controller.plan.classes[c];
-		bool is_told = all == 0 && c == WIRE_EXT_CLASS_SMALL;
+		bool is_told = all == 0 && is_known && c == WIRE_EXT_CLASS_SMALL;
 		if ((sources[c] == 0 && !is_told) || (sources[c] > 0 && !k->has_answers)) {
 			continue;
 		}
@@ -148,7 +149,7 @@ fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_sessio
 			fec_decoder_set_rtt(r->sessions[i].decoder, r->controller.rtt_ns);
 		}
 	}
-	if (!r->controller.is_armed || !fec_recovery_encoder(r, s)) {
+	if (!r->controller.is_armed || !s->is_given) {
 		return true;
 	}
 	for (unsigned i = 0; i < f->blocks_n; i++) {

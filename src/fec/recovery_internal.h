@@ -16,8 +16,10 @@ struct fec_session {
 	struct fec_schedule schedule;
 	struct fec_trail trail;
 	struct mono source_at;         /* when the encoder was last given one */
+	uint64_t given_from;           /* first counter given since it was made or paused */
+	bool is_given;                 /* sources are given one by one; else it is paused */
 	struct wire_ext_feedback seen; /* the last that came */
-	struct wire_ext_feedback due;  /* to be sent, if has_due */
+	struct wire_ext_feedback due;  /* to be sent, if has_due; else the last one */
 	bool has_due;
 };
 

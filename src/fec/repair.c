@@ -213,6 +213,17 @@ use_repair(struct fec_decoder *d, const struct reading *x)
 	return fec_repair_collect(d, x->r->why);
 }
 
+#define AHEAD_INTERVAL_MAX_NS (10 * WEFT_NS_PER_MS)
+
+static void
+note_ahead(struct fec_decoder *d)
+{
+	int64_t ns = d->now.ns - d->last_ahead_ns;
+	ns = ns < AHEAD_INTERVAL_MAX_NS ? ns : AHEAD_INTERVAL_MAX_NS;
+	d->ahead_interval_ns += (ns - d->ahead_interval_ns) / 8;
+	d->last_ahead_ns = d->now.ns;
+}
+
 bool
 fec_decoder_repair(
 	struct fec_decoder *d, struct mono now, uint64_t counter, const struct wire_ext_repair *r)
@@ -220,6 +231,9 @@ fec_decoder_repair(
 	d->now = now;
 	d->stats.repairs++;
 	d->last_repair_ns = now.ns;
+	if (r->why == WIRE_EXT_WHY_AHEAD) {
+		note_ahead(d);
+	}
 	d->is_trusted = true;
 	d->quiet_n = 0;
 	if (!d->is_awake && !fec_decoder_wake(d, d->next)) {

@@ -9,6 +9,9 @@
 #define APART_NS (2 * WEFT_NS_PER_MS) /* two FEEDBACKs */
 /* Totals that changed while nothing is wanted are said this much later, many together. */
 #define SETTLE_NS (20 * WEFT_NS_PER_MS)
+#define PATIENCE_AHEAD 4
+#define PATIENCE_MAX_NS (4 * WEFT_NS_PER_MS)
+#define AHEAD_LATELY_NS (50 * WEFT_NS_PER_MS)
 /* What an answer may take beyond the round trip, before it is asked for again. */
 #define ROUND_MARGIN_NS (2 * WEFT_NS_PER_MS)
 #define ROUNDS_MAX 8
@@ -51,10 +54,24 @@ fec_report_at(const struct fec_decoder *d)
 	return (struct mono){at};
 }
 
+/* Where repairs are sent ahead they bring most of what is missing, and an answer asked for at once
+ * comes for nothing: at 5 % and 4000 packets/s nine of ten did. After the time of four of them, or
+ * 4 ms, the rest is asked for. */
+int64_t
+fec_report_patience_ns(const struct fec_decoder *d)
+{
+	if (d->last_ahead_ns == FEC_NEVER_NS || d->now.ns - d->last_ahead_ns > AHEAD_LATELY_NS) {
+		return 0;
+	}
+	int64_t ns = PATIENCE_AHEAD * d->ahead_interval_ns;
+	return ns < PATIENCE_MAX_NS ? ns : PATIENCE_MAX_NS;
+}
+
 static int64_t
 due_again_ns(const struct fec_decoder *d, const struct fec_record *r)
 {
-	return r->rounds == 0 ? d->now.ns : r->reported_ns + d->rtt_ns + ROUND_MARGIN_NS;
+	return r->rounds == 0 ? r->detected_ns + fec_report_patience_ns(d)
+			      : r->reported_ns + d->rtt_ns + ROUND_MARGIN_NS;
 }
 
 static bool

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loss recovery over emulated links. Without arguments a short form of the table runs as tests.
+ *
+ *   sim-fec --all [--seconds S] [--seed N]          the whole table
+ *   sim-fec --pps R --loss % --burst N --rtt MS --seconds S --seed N [-v]     one case
+ *           [--back-loss % --len BYTES --batch N --budget MS --fixed %]
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "fec_case.h"
+
+#define CASE(...)                                                                                  \
+	{                                                                                          \
+		.burst = 1, .rtt_ms = 10, .pps = 4000, .back_loss = -1, .loss_2 = -1,              \
+		.loss_3 = -1, .seconds = 30, .mode = FEC_MODE_AUTO, __VA_ARGS__                    \
+	}
+
+static const struct fec_case table[] = {
+	CASE(.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.035),
+	CASE(.name = "FEC.md", .loss = 0.05, .residual_max = 1e-5, .overhead_max = 0.14),
+	CASE(.name = "FEC.md", .loss = 0.10, .residual_max = 1e-5, .overhead_max = 0.25),
+	CASE(.name = "FEC.md", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.46),
+	CASE(.name = "FEC.md", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5,
+		.overhead_max = 0.25),
+	CASE(.name = "FEC.md", .loss = 0.05, .burst = 4, .residual_max = 1e-4,
+		.overhead_max = 0.20),
+	CASE(.name = "FEC.md", .loss = 0.10, .burst = 4, .residual_max = 1e-4,
+		.overhead_max = 0.35),
+};
+
+static bool is_verbose;
+
+static const double losses[] = {0, 0.01, 0.03, 0.05, 0.10, 0.20, 0.30, 0.50};
+
+static int
+run_one(const struct fec_case *c, uint64_t seed)
+{
+	struct fec_result r;
+	char text[200];
+	bool is_good = fec_case_run(c, seed, &r, text);
+	if (is_good) {
+		fec_case_judge(c, &r, text);
+	}
+	fec_case_print(c, &r, text);
+	if (is_verbose) {
+		fec_case_print_more(&r);
+	}
+	return text[0] != 0;
+}
+
+static int
+run_all(double seconds, uint64_t seed)
+{
+	int bad = 0;
+	fec_case_print_head();
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(table); i++) {
+		struct fec_case c = table[i];
+		c.seconds = seconds;
+		bad += run_one(&c, seed);
+	}
+	static const double rates[] = {50, 4000, 20000, 100000}, rtts[] = {1, 10, 40, 150},
+			    bursts[] = {1, 2, 4, 8};
+	for (size_t r = 0; r < WEFT_ARRAY_LEN(rates); r++) {
+		for (size_t b = 0; b < WEFT_ARRAY_LEN(bursts); b++) {
+			for (size_t t = 0; t < WEFT_ARRAY_LEN(rtts); t++) {
+				for (size_t i = 0; i < WEFT_ARRAY_LEN(losses); i++) {
+					struct fec_case c =
+						CASE(.pps = rates[r], .burst = bursts[b],
+							.rtt_ms = rtts[t], .loss = losses[i]);
+					c.seconds = rates[r] < 1000    ? seconds * 10
+						    : rates[r] > 50000 ? seconds / 10
+								       : seconds / 2;
+					bad += run_one(&c, seed);
+				}
+			}
+		}
+	}
+	return bad > 0;
+}
+
+static void
+the_table_of_the_study_is_reached(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(table); i++) {
+		struct fec_case c = table[i];
+		struct fec_result r;
+		char text[200];
+		c.seconds = 10;
+		if (!fec_case_run(&c, 1, &r, text)) {
+			fail_msg("seed 1, case %zu: %s", i, text);
+		}
+		fec_case_judge(&c, &r, text);
+		if (text[0]) {
+			fail_msg("seed 1, case %zu: %s", i, text);
+		}
+	}
+}
+
+static double
+number(const char *s)
+{
+	char *end;
+	double v = strtod(s, &end);
+	if (end == s || *end != 0) {
+		fprintf(stderr, "not a number: %s\n", s);
+		exit(2);
+	}
+	return v;
+}
+
+static int
+run_arguments(int argc, char **argv)
+{
+	struct fec_case c = CASE(.loss = 0.05);
+	uint64_t seed = 1;
+	bool is_all = false;
+	for (int i = 1; i < argc; i++) {
+		const char *a = argv[i];
+		if (!strcmp(a, "--all")) {
+			is_all = true;
+			continue;
+		}
+		if (!strcmp(a, "-v")) {
+			is_verbose = true;
+			continue;
+		}
+		if (i + 1 >= argc) {
+			fprintf(stderr, "what is %s?\n", a);
+			return 2;
+		}
+		double v = number(argv[++i]);
+		if (!strcmp(a, "--pps")) {
+			c.pps = v;
+		} else if (!strcmp(a, "--loss")) {
+			c.loss = v / 100;
+		} else if (!strcmp(a, "--back-loss")) {
+			c.back_loss = v / 100;
+		} else if (!strcmp(a, "--burst")) {
+			c.burst = v;
+		} else if (!strcmp(a, "--rtt")) {
+			c.rtt_ms = v;
+		} else if (!strcmp(a, "--seconds")) {
+			c.seconds = v;
+		} else if (!strcmp(a, "--len")) {
+			c.len = (uint32_t)v;
+		} else if (!strcmp(a, "--batch")) {
+			c.batch = (unsigned)v;
+		} else if (!strcmp(a, "--budget")) {
+			c.budget_ms = v;
+		} else if (!strcmp(a, "--fixed")) {
+			c.mode = FEC_MODE_FIXED;
+			c.percent = (uint16_t)v;
+		} else if (!strcmp(a, "--seed")) {
+			seed = (uint64_t)v;
+		} else {
+			fprintf(stderr, "what is %s?\n", a);
+			return 2;
+		}
+	}
+	if (is_all) {
+		return run_all(c.seconds, seed);
+	}
+	fec_case_print_head();
+	return run_one(&c, seed);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1) {
+		return run_arguments(argc, argv);
+	}
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_table_of_the_study_is_reached),
+	};
+	return cmocka_run_group_tests_name("fec", tests, NULL, NULL);
+}
