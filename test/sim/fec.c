@@ -17,23 +17,14 @@
 #include "base/compiler.h"
 #include "fec_case.h"
 
-#define CASE(...)                                                                                  \
-	{                                                                                          \
-		.burst = 1, .rtt_ms = 10, .pps = 4000, .back_loss = -1, .loss_2 = -1,              \
-		.loss_3 = -1, .seconds = 30, .mode = FEC_MODE_AUTO, __VA_ARGS__                    \
-	}
-
 static const struct fec_case table[] = {
-	CASE(.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.035),
-	CASE(.name = "FEC.md", .loss = 0.05, .residual_max = 1e-5, .overhead_max = 0.14),
-	CASE(.name = "FEC.md", .loss = 0.10, .residual_max = 1e-5, .overhead_max = 0.25),
-	CASE(.name = "FEC.md", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.46),
-	CASE(.name = "FEC.md", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5,
-		.overhead_max = 0.25),
-	CASE(.name = "FEC.md", .loss = 0.05, .burst = 4, .residual_max = 1e-4,
-		.overhead_max = 0.20),
-	CASE(.name = "FEC.md", .loss = 0.10, .burst = 4, .residual_max = 1e-4,
-		.overhead_max = 0.35),
+	{.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.035},
+	{.name = "FEC.md", .loss = 0.05, .residual_max = 1e-5, .overhead_max = 0.14},
+	{.name = "FEC.md", .loss = 0.10, .residual_max = 1e-5, .overhead_max = 0.25},
+	{.name = "FEC.md", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.46},
+	{.name = "FEC.md", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5, .overhead_max = 0.25},
+	{.name = "FEC.md", .loss = 0.05, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.20},
+	{.name = "FEC.md", .loss = 0.10, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.35},
 };
 
 static bool is_verbose;
@@ -120,7 +111,7 @@ number(const char *s)
 static int
 run_arguments(int argc, char **argv)
 {
-	struct fec_case c = CASE(.loss = 0.05);
+	struct fec_case c = {.loss = 0.05};
 	uint64_t seed = 1;
 	bool is_all = false;
 	for (int i = 1; i < argc; i++) {
@@ -143,7 +134,7 @@ run_arguments(int argc, char **argv)
 		} else if (!strcmp(a, "--loss")) {
 			c.loss = v / 100;
 		} else if (!strcmp(a, "--back-loss")) {
-			c.back_loss = v / 100;
+			c.back_loss = v > 0 ? v / 100 : -1;
 		} else if (!strcmp(a, "--burst")) {
 			c.burst = v;
 		} else if (!strcmp(a, "--rtt")) {
@@ -167,7 +158,7 @@ run_arguments(int argc, char **argv)
 		}
 	}
 	if (is_all) {
-		return run_all(c.seconds, seed);
+		return run_all(c.seconds > 0 ? c.seconds : 30, seed);
 	}
 	fec_case_print_head();
 	return run_one(&c, seed);

@@ -11,10 +11,25 @@ batch_of(const struct fec_case *c)
 	return c->batch > 0 ? c->batch : c->pps > 50000 ? 32 : c->pps > 5000 ? 8 : 1;
 }
 
+static struct fec_case
+with_defaults(const struct fec_case *c)
+{
+	struct fec_case d = *c;
+	d.pps = d.pps > 0 ? d.pps : 4000;
+	d.burst = d.burst > 1 ? d.burst : 1;
+	d.rtt_ms = d.rtt_ms > 0 ? d.rtt_ms : 10;
+	d.seconds = d.seconds > 0 ? d.seconds : 30;
+	d.len = d.len > 0 ? d.len : 200;
+	d.mode = d.mode == FEC_MODE_OFF ? FEC_MODE_AUTO : d.mode;
+	return d;
+}
+
 static void
 settle_settings(const struct fec_case *c, double loss, struct emu_settings out[2])
 {
-	double back = c->back_loss >= 0 ? c->back_loss : loss;
+	double back = c->back_loss == 0 ? loss : c->back_loss;
+	back = back > 0 ? back : 0;
+	loss = loss > 0 ? loss : 0;
 	out[0] = out[1] = emu_settings_default;
 	out[0].delay_ns = out[1].delay_ns = (int64_t)(c->rtt_ms * 5e5);
 	out[0].loss = fec_link_loss(loss, c->burst);
@@ -43,10 +58,10 @@ run_parts(const struct fec_case *c, struct fec_link *l)
 		.budget_us = (uint32_t)(c->budget_ms * 1000)};
 	int64_t part = (int64_t)(c->seconds * 1e9 / 12);
 	for (int i = 0; i < 12; i++) {
-		if (i == 4 && c->loss_2 >= 0) {
+		if (i == 4 && c->loss_2 != 0) {
 			change_loss(c, l, c->loss_2);
 		}
-		if (i == 8 && c->loss_3 >= 0) {
+		if (i == 8 && c->loss_3 != 0) {
 			change_loss(c, l, c->loss_3);
 		}
 		if (c->has_rekeys && i % 3 == 2) {
@@ -94,9 +109,10 @@ summarize(const struct fec_link *l, struct fec_result *r)
 }
 
 bool
-fec_case_run(const struct fec_case *c, uint64_t seed, struct fec_result *out, char text[200])
+fec_case_run(const struct fec_case *given, uint64_t seed, struct fec_result *out, char text[200])
 {
 	static struct fec_link l;
+	const struct fec_case d = with_defaults(given), *c = &d;
 	*out = (struct fec_result){0};
 	struct fec_link_config config = {
 		.seed = seed, .numbers_max = (uint64_t)(c->pps * c->seconds) + 1000};
@@ -106,10 +122,8 @@ fec_case_run(const struct fec_case *c, uint64_t seed, struct fec_result *out, ch
 			.percent = c->percent,
 			.budget_us = (uint32_t)(c->budget_ms * 1000)};
 	}
-	config.flow[0] = (struct fec_link_flow){.pps = c->pps,
-		.len = c->len > 0 ? c->len : 200,
-		.batch = batch_of(c),
-		.kind = FEC_LINK_UDP};
+	config.flow[0] = (struct fec_link_flow){
+		.pps = c->pps, .len = c->len, .batch = batch_of(c), .kind = FEC_LINK_UDP};
 	bool is_good = fec_link_init(&l, &config) && run_parts(c, &l) && !l.is_wrong;
 	if (is_good) {
 		summarize(&l, out);
@@ -157,8 +171,9 @@ fec_case_print_head(void)
 }
 
 void
-fec_case_print(const struct fec_case *c, const struct fec_result *r, const char *verdict)
+fec_case_print(const struct fec_case *given, const struct fec_result *r, const char *verdict)
 {
+	const struct fec_case d = with_defaults(given), *c = &d;
 	char name[80];
 	snprintf(name, sizeof(name), "%s%s%.0f/s %g%%%s%.0f rtt %g", c->name ? c->name : "",
 		c->name ? " " : "", c->pps, c->loss * 100, c->burst > 1 ? " burst " : " iid ",

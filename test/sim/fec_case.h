@@ -9,11 +9,13 @@
 
 #include "fec_link.h"
 
+/* Zeros are defaults: 4000 packets/s of 200 bytes, 10 ms, 30 s, independent losses, automatic. */
 struct fec_case {
 	const char *name;
 	double pps, loss, burst, rtt_ms, seconds;
-	double back_loss;      /* of the other direction; < 0: as `loss` */
-	double loss_2, loss_3; /* < 0: none; of the second and third part of the time */
+	double back_loss; /* of the other direction; 0: as `loss`, < 0: none */
+	double loss_2,
+		loss_3; /* of the second and third part of the time; 0: as before, < 0: none */
 	double reorder, duplicate;
 	uint32_t len;   /* of the inner packets; 0: 200 */
 	unsigned batch; /* 0: by the rate */
