@@ -47,9 +47,35 @@ run_one(const struct fec_case *c, uint64_t seed)
 	return text[0] != 0;
 }
 
+/* Longer where packets are few. */
+static double
+seconds_at(double pps, double seconds)
+{
+	return pps < 1000 ? seconds * 10 : pps > 50000 ? seconds / 10 : seconds / 2;
+}
+
+static int
+run_grid(double pps, double burst, double seconds, uint64_t seed)
+{
+	static const double rtts[] = {1, 10, 40, 150};
+	int bad = 0;
+	for (size_t t = 0; t < WEFT_ARRAY_LEN(rtts); t++) {
+		for (size_t i = 0; i < WEFT_ARRAY_LEN(losses); i++) {
+			struct fec_case c = {.pps = pps,
+				.burst = burst,
+				.rtt_ms = rtts[t],
+				.loss = losses[i],
+				.seconds = seconds_at(pps, seconds)};
+			bad += run_one(&c, seed);
+		}
+	}
+	return bad;
+}
+
 static int
 run_all(double seconds, uint64_t seed)
 {
+	static const double rates[] = {50, 4000, 20000, 100000}, bursts[] = {1, 2, 4, 8};
 	int bad = 0;
 	fec_case_print_head();
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(table); i++) {
@@ -57,21 +83,9 @@ run_all(double seconds, uint64_t seed)
 		c.seconds = seconds;
 		bad += run_one(&c, seed);
 	}
-	static const double rates[] = {50, 4000, 20000, 100000}, rtts[] = {1, 10, 40, 150},
-			    bursts[] = {1, 2, 4, 8};
 	for (size_t r = 0; r < WEFT_ARRAY_LEN(rates); r++) {
 		for (size_t b = 0; b < WEFT_ARRAY_LEN(bursts); b++) {
-			for (size_t t = 0; t < WEFT_ARRAY_LEN(rtts); t++) {
-				for (size_t i = 0; i < WEFT_ARRAY_LEN(losses); i++) {
-					struct fec_case c =
-						CASE(.pps = rates[r], .burst = bursts[b],
-							.rtt_ms = rtts[t], .loss = losses[i]);
-					c.seconds = rates[r] < 1000    ? seconds * 10
-						    : rates[r] > 50000 ? seconds / 10
-								       : seconds / 2;
-					bad += run_one(&c, seed);
-				}
-			}
+			bad += run_grid(rates[r], bursts[b], seconds, seed);
 		}
 	}
 	return bad > 0;
