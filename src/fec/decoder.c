@@ -342,10 +342,14 @@ fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, boo
 	}
 	if (is_source && (is_new || is_filling)) {
 		store(d, r, data, len);
-	}
-	/* Its own packet after a recovered one that has not been taken yet goes out as it is; the
-	 * recovered one will find its counter used. */
-	if (is_source && (!(is_new || is_filling) || !hold(d, r, &p))) {
+		if (!hold(d, r, &p)) {
+			pass(out, &p);
+		}
+	} else if (is_source && r && r->is_held) {
+		fec_hold_confirm(&d->hold, r, ecn); /* recovered before, and still waiting */
+	} else if (is_source) {
+		/* Older than all records; or recovered and on its way out: that one will find its
+		 * counter used. */
 		pass(out, &p);
 	}
 	if (is_filling) {

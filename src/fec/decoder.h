@@ -3,7 +3,7 @@
  * frames for what is missing, holds TCP back for a moment so that recovery keeps its order, and
  * tells what a FEEDBACK should say.
  *
- * Everything that comes in has passed the AEAD and the replay window. Idle until the first gap:
+ * Everything that comes in has passed the AEAD and the replay window. Idle until the first gap
  * or REPAIR: then it copies nothing and costs a comparison a run of packets; again so after 10,000
  * packets without either. Bounds: span 128, 64 unknowns, a ring of bytes; a jump of counters
  * beyond the records starts afresh. Memory is taken when it first wakes; after that no call

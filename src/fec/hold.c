@@ -101,6 +101,14 @@ fec_hold_add_ready(struct fec_hold *h, const struct fec_held *p)
 }
 
 void
+fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint8_t ecn)
+{
+	weft_dassert(r->is_held);
+	h->held[r->held].is_recovered = false;
+	h->held[r->held].ecn = ecn;
+}
+
+void
 fec_hold_release(struct fec_hold *h, struct fec_record *r)
 {
 	struct fec_held *p = &h->held[r->held];

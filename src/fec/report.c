@@ -79,7 +79,7 @@ is_hopeless(const struct fec_decoder *d, const struct fec_record *r)
 {
 	int64_t wait_ns =
 		WAIT_ROUNDS * d->rtt_ns > WAIT_MIN_NS ? WAIT_ROUNDS * d->rtt_ns : WAIT_MIN_NS;
-	unsigned rounds = d->last_repair_ns > r->detected_ns ? ROUNDS_MAX : ROUNDS_UNANSWERED_MAX;
+	unsigned rounds = d->last_repair_ns >= r->detected_ns ? ROUNDS_MAX : ROUNDS_UNANSWERED_MAX;
 	return d->now.ns - r->detected_ns >= wait_ns || r->rounds >= rounds;
 }
 
@@ -158,7 +158,7 @@ list_missing(struct fec_decoder *d, struct wire_ext_feedback *f)
 			continue;
 		}
 		if (due_again_ns(d, r) <= d->now.ns && is_hopeless(d, r)) {
-			d->is_trusted = d->is_trusted && d->last_repair_ns > r->detected_ns;
+			d->is_trusted = d->is_trusted && d->last_repair_ns >= r->detected_ns;
 			fec_gaps_give_up(g, r);
 			fec_report_changed(d);
 			continue;

@@ -17,8 +17,8 @@ enum packet_kind {
 };
 
 #define PACKET_LEN_MAX 1500
-/* Shortest of any kind, IPv6 included. */
-#define PACKET_LEN_MIN 60
+/* Shortest of any kind: TCP with data in IPv6. */
+#define PACKET_LEN_MIN 61
 
 /* Writes packet `number` of that kind; ACK, SYN and FIN have no payload, whatever len says. IPv6
  * when is_v6. Returns its length. */
