@@ -11,10 +11,10 @@
 #include "fec/coef.h"
 #include "fec/gf256.h"
 #include "fec/symbol.h"
+#include "allocations.h"
 #include "line.h"
 #include "naive.h"
 
-#define US WEFT_NS_PER_US
 #define MS WEFT_NS_PER_MS
 #define LARGE WIRE_EXT_CLASS_LARGE
 #define SMALL WIRE_EXT_CLASS_SMALL
@@ -132,11 +132,412 @@ every_small_pattern_is_recovered_when_it_can_be(void **state)
 	}
 }
 
+/* Reordered, in bursts, of two classes, over windows that overlap: whatever the repairs that came
+ * determine has been delivered in the end, and nothing else but what arrived. */
+static void
+play_run(uint64_t seed)
+{
+	struct line l;
+	struct rng rng;
+	line_open(&l, &(struct line_config){.seed = seed, .first = seed << 20, .cap = 600});
+	rng_init(&rng, seed);
+	send_wakers(&l);
+	double loss = 0.02 + 0.1 * rng_unit(&rng), rate = 0.3 * rng_unit(&rng);
+	unsigned window = 1 + (unsigned)rng_below(&rng, 128);
+	size_t burst = 1 + rng_below(&rng, 4);
+	for (int i = 0; i < 300; i++) {
+		size_t len = rng_below(&rng, 4) ? 1 + rng_below(&rng, 1100) + 256
+						: PACKET_LEN_MIN + rng_below(&rng, 195);
+		line_source(&l, 1, PACKET_UDP, len);
+		for (unsigned k = 0; k < 2; k++) {
+			if (rng_is_hit(&rng, k ? rate : rate / 4)) {
+				line_ahead(&l, (enum wire_ext_class)k, window);
+			}
+		}
+	}
+	bool *is_here = calloc(l.n, sizeof(*is_here)), *is_solved = calloc(l.n, sizeof(*is_solved));
+	uint64_t *order = malloc(l.n * sizeof(*order));
+	assert_true(is_here && is_solved && order);
+	for (size_t i = 0, left = 0; i < l.n; i++) {
+		left = left > 0 ? left - 1 : rng_is_hit(&rng, loss / (double)burst) ? burst : 0;
+		is_here[i] = i < WAKERS ? i != 1 : left == 0;
+		order[i] = i;
+	}
+	for (size_t i = WAKERS; seed % 3 && i + 1 < l.n; i++) {
+		size_t k = i + 1 + rng_below(&rng, seed % 3 == 1 ? 2 : 40);
+		if (k < l.n && rng_below(&rng, 4) == 0) {
+			uint64_t t = order[i];
+			order[i] = order[k];
+			order[k] = t;
+		}
+	}
+	for (size_t i = 0; i < l.n; i++) {
+		if (is_here[order[i]]) {
+			line_arrive(&l, 2, l.first + order[i]);
+			line_take(&l, 2);
+		}
+	}
+	struct naive naive;
+	naive_init(&naive, l.n, l.n);
+	for (size_t i = WAKERS; i < l.n; i++) {
+		if (is_here[i] && !l.sent[i].is_source) {
+			naive_add_repair(&naive, &l, l.first + i, is_here);
+		}
+	}
+	naive_solve(&naive, is_solved);
+	for (size_t i = 0; i < l.n; i++) {
+		const struct line_sent *s = &l.sent[i];
+		if (s->is_source && (s->delivered_ns != 0) != (is_here[i] || is_solved[i])) {
+			fail_msg("seed %llu: number %zu", (unsigned long long)seed, i);
+		}
+	}
+	assert_int_equal(l.refused, 0);
+	naive_fini(&naive);
+	free(is_here);
+	free(is_solved);
+	free(order);
+	line_close(&l);
+}
+
+static void
+long_runs_recover_what_gaussian_elimination_does(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 150; seed++) {
+		play_run(seed);
+	}
+}
+
+static void
+it_sleeps_until_the_first_gap_and_after_ten_thousand_packets_without(void **state)
+{
+	(void)state;
+	struct line l;
+	line_open(&l, &(struct line_config){.seed = 1, .cap = 100});
+	struct mono t = {1};
+	struct wire_ext_feedback f;
+	assert_true(fec_decoder_skip(l.d, t, 1u << 30, 1000));
+	assert_true(fec_decoder_skip(l.d, t, (1u << 30) + 1000, 64));
+	assert_false(fec_decoder_skip(l.d, t, (1u << 30) + 1065, 64)); /* one is missing */
+	assert_false(fec_decoder_skip(l.d, t, (1u << 30) + 1000, 64)); /* came before */
+	assert_true(fec_decoder_deadline(l.d).ns == INT64_MAX);
+	uint8_t packet[PACKET_LEN_MAX];
+	size_t len = packet_make(packet, 1, 1, PACKET_UDP, 0, 100);
+	struct fec_packet room[1];
+	uint64_t next = (1u << 30) + 1065;
+	for (int i = 0; i < 2; i++) {
+		struct fec_out out = {.packets = room, .cap = 1};
+		fec_decoder_packet(l.d, t, next++, true, packet, len, 2, &out);
+		assert_int_equal(out.n, 1);
+		assert_ptr_equal(room[0].data, packet);
+		assert_int_equal(room[0].ecn, 2);
+		assert_false(fec_decoder_skip(l.d, t, next, 1));
+	}
+	/* Given up, and said. */
+	for (int i = 0; i < 1000; i++) {
+		t.ns += MS;
+		fec_decoder_feedback(l.d, t, &f);
+	}
+	assert_int_equal(line_stats(&l).given_up, 1);
+	size_t n = 0;
+	while (!fec_decoder_skip(l.d, t, next, 1)) {
+		struct fec_out out = {.packets = room, .cap = 1};
+		fec_decoder_packet(l.d, t, next++, true, packet, len, 0, &out);
+		assert_int_equal(out.n, 1);
+		n++;
+	}
+	assert_in_range(n, 9990, 10001);
+	assert_int_equal(line_stats(&l).received, 1064 + 2 + n + 1);
+	assert_int_equal(line_stats(&l).lost, 1);
+	line_close(&l);
+}
+
+static void
+a_jump_beyond_the_records_starts_afresh_and_loses_nothing_held(void **state)
+{
+	(void)state;
+	for (uint64_t jump = 1020; jump <= 1030; jump++) {
+		struct line l;
+		line_open(&l, &(struct line_config){.seed = jump, .first = 7, .cap = 4000});
+		send_wakers(&l);
+		for (uint64_t c = 7; c < 10; c++) {
+			if (c != 8) {
+				line_arrive(&l, 1, c);
+			}
+		}
+		/* TCP held behind a gap that is not asked for yet. */
+		line_source(&l, 1, PACKET_TCP_DATA, 1000);
+		for (int i = 0; i < 5; i++) {
+			line_arrive(&l, 2, line_source(&l, 2, PACKET_TCP_DATA, 1000));
+		}
+		assert_int_equal(l.log_n, 2);
+		while (l.n < 9 + jump) {
+			line_keepalive(&l);
+		}
+		uint64_t c = line_source(&l, 3, PACKET_TCP_DATA, 1000);
+		line_arrive(&l, 3, c);
+		line_take(&l, 3);
+		struct fec_decoder_stats s = line_stats(&l);
+		/* Of 1024 records half may wait, so the last does not either. */
+		assert_int_equal(l.log_n, 2 + 5 + 1);
+		for (uint64_t i = 0; i < 5; i++) {
+			assert_int_equal(l.log[2 + i], 11 + i);
+		}
+		/* From 1024 on there is no record of what was before. */
+		if (jump >= 1024) {
+			assert_int_equal(s.lost, 2 + jump);
+			assert_int_equal(s.given_up, 2 + jump);
+		}
+		/* And it goes on as ever. */
+		fec_encoder_pause(l.e);
+		line_arrive(&l, 4, line_source(&l, 4, PACKET_UDP, 700));
+		uint64_t lost = line_source(&l, 4, PACKET_UDP, 700);
+		line_arrive(&l, 5, line_source(&l, 5, PACKET_UDP, 700));
+		line_arrive(&l, 5, line_ahead(&l, LARGE, 3));
+		line_take(&l, 5);
+		assert_true(line_at(&l, lost)->is_recovered);
+		line_close(&l);
+	}
+}
+
+static void
+what_is_older_than_the_records_is_delivered(void **state)
+{
+	(void)state;
+	struct line l;
+	line_open(
+		&l, &(struct line_config){.seed = 1, .cap = 1000, .records = 256, .bytes = 65536});
+	for (int i = 0; i < 600; i++) {
+		line_source(&l, 1, PACKET_TCP_DATA, 300);
+	}
+	for (uint64_t c = 1; c < 600; c++) {
+		line_arrive(&l, 1, c == 1 ? 0 : c);
+		line_take(&l, 1);
+	}
+	assert_int_equal(line_stats(&l).given_up, 1);
+	line_arrive(&l, 2, 1);
+	assert_true(line_is_delivered(&l, 1));
+	line_close(&l);
+}
+
+/* A frame that cannot be true is refused, and no packet comes of it. */
+static void
+contradictions_are_refused(void **state)
+{
+	(void)state;
+	static const char *const cases[] = {"a keepalive as source", "a small one as large",
+		"a payload shorter than a source", "a source of both classes",
+		"bytes that no "
+		"packet has",
+		"reaches below zero", "not noted", "true"};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct line l;
+		line_open(&l,
+			&(struct line_config){.seed = 1, .first = i == 5 ? 0 : 1000, .cap = 50});
+		send_wakers(&l);
+		wake(&l, 1);
+		uint64_t a = line_source(&l, 1, PACKET_UDP, 1000);
+		uint64_t lost = line_source(&l, 1, PACKET_UDP, 900);
+		uint64_t small = line_source(&l, 1, PACKET_UDP, 100);
+		uint64_t keepalive = line_keepalive(&l);
+		line_arrive(&l, 1, a);
+		line_arrive(&l, 1, small);
+		line_arrive(&l, 1, keepalive);
+		uint64_t own = line_ahead(&l, LARGE, 2);
+		struct line_sent *s = line_at(&l, own);
+		struct wire_ext_repair r;
+		assert_true(wire_ext_repair_decode(s->bytes, s->len, &r));
+		assert_int_equal(r.span, 2);
+		assert_int_equal(r.back, 4);
+		struct fec_packet room[1];
+		struct fec_out out = {.packets = room, .cap = 1};
+		if (i != 6) {
+			fec_decoder_packet(
+				l.d, (struct mono){2}, own, false, s->bytes, s->len, 0, &out);
+		}
+		switch (i) {
+		case 0:
+			r.span = 4;
+			r.sources[0] = 3 | 8;
+			break;
+		case 1:
+			r.span = 3;
+			r.sources[0] = 7;
+			break;
+		case 2:
+			r.payload_len = 1001;
+			break;
+		case 3:
+			r.span = 1;
+			r.back = 3;
+			r.sources[0] = 1;
+			r.class = SMALL;
+			r.payload_len = 22;
+			fec_decoder_repair(l.d, (struct mono){2}, own, &r); /* garbage */
+			assert_true(wire_ext_repair_decode(s->bytes, s->len, &r));
+			break;
+		case 4:
+			s->bytes[s->len - 1] ^= 1; /* where zeros follow the packet */
+			break;
+		case 5:
+			r.back = 65535;
+			break;
+		default:
+			break;
+		}
+		bool is_true = i + 1 == sizeof(cases) / sizeof(cases[0]);
+		size_t refused = (size_t)line_stats(&l).repairs_refused;
+		if (fec_decoder_repair(l.d, (struct mono){2}, own, &r) != is_true) {
+			fail_msg("%s: %s", cases[i], is_true ? "refused" : "taken");
+		}
+		assert_int_equal(line_stats(&l).repairs_refused, refused + !is_true);
+		line_take(&l, 2);
+		assert_int_equal(line_at(&l, lost)->is_recovered, is_true);
+		line_close(&l);
+	}
+}
+
+static void
+useless_repairs_are_counted_and_nothing_else(void **state)
+{
+	(void)state;
+	struct line l;
+	line_open(&l, &(struct line_config){.seed = 1, .first = 1000, .cap = 50});
+	line_arrive(&l, 1, line_source(&l, 1, PACKET_UDP, 1000));
+	line_arrive(&l, 1, line_ahead(&l, LARGE, 1)); /* wakes it; nothing is stored yet */
+	line_arrive(&l, 1, line_source(&l, 1, PACKET_UDP, 1000));
+	uint64_t lost = line_source(&l, 1, PACKET_UDP, 1000);
+	uint64_t ahead = line_ahead(&l, LARGE, 3); /* over the first too: of no use */
+	line_arrive(&l, 1, ahead);
+	line_take(&l, 1);
+	assert_int_equal(line_stats(&l).repairs_useless, 2);
+	assert_false(line_is_delivered(&l, lost));
+	line_arrive(&l, 1, line_ahead(&l, LARGE, 2));
+	line_take(&l, 1);
+	assert_true(line_is_delivered(&l, lost));
+	line_arrive(&l, 1, line_ahead(&l, LARGE, 2)); /* all is known */
+	assert_int_equal(line_stats(&l).repairs_useless, 3);
+	assert_int_equal(line_stats(&l).repairs, 4);
+	assert_int_equal(l.refused, 0);
+	/* One that is longer than what this side can store. */
+	struct wire_ext_repair r = {.class = LARGE, .span = 1, .back = 1, .sources = {1}};
+	uint8_t payload[LINE_PACKET_MAX + 3] = {0};
+	r.payload = payload;
+	r.payload_len = sizeof(payload);
+	line_source(&l, 1, PACKET_UDP, 1000);
+	uint64_t own = line_keepalive(&l);
+	line_arrive(&l, 1, own);
+	assert_true(fec_decoder_repair(l.d, (struct mono){1}, own, &r));
+	assert_int_equal(line_stats(&l).repairs_useless, 4);
+	line_close(&l);
+}
+
+/* The caller's window decides between a recovered packet and its own that came meanwhile. */
+static void
+a_late_original_is_delivered_once(void **state)
+{
+	(void)state;
+	for (int is_taken = 0; is_taken < 2; is_taken++) {
+		struct line l;
+		line_open(&l, &(struct line_config){.seed = 1, .first = 1000, .cap = 50});
+		send_wakers(&l);
+		wake(&l, 1);
+		uint64_t lost = line_source(&l, 1, PACKET_UDP, 1000);
+		line_arrive(&l, 1, line_source(&l, 1, PACKET_UDP, 1000));
+		line_arrive(&l, 2, line_ahead(&l, LARGE, 2));
+		if (is_taken) {
+			line_take(&l, 2);
+		}
+		line_arrive(&l, 3, lost);
+		line_take(&l, 3);
+		assert_true(line_is_delivered(&l, lost));
+		assert_int_equal(line_at(&l, lost)->is_recovered, is_taken);
+		assert_int_equal(line_stats(&l).recovered_ahead, 1);
+		line_close(&l);
+	}
+}
+
+static void
+nothing_is_allocated_once_it_is_awake(void **state)
+{
+	(void)state;
+	if (!allocations_begin()) {
+		skip();
+	}
+	struct line l;
+	struct rng rng;
+	line_open(
+		&l, &(struct line_config){.seed = 9, .cap = 9000, .records = 256, .bytes = 65536});
+	rng_init(&rng, 9);
+	size_t before = allocations_count();
+	for (int i = 0; i < 100; i++) {
+		line_arrive(&l, 1, line_source(&l, 1, PACKET_TCP_DATA, 1000));
+	}
+	assert_int_equal(allocations_count(), before);
+	line_source(&l, 1, PACKET_TCP_DATA, 1000);
+	line_arrive(&l, 1, line_source(&l, 1, PACKET_TCP_DATA, 1000));
+	assert_true(allocations_count() > before);
+	before = allocations_count();
+	struct wire_ext_feedback f;
+	for (int64_t i = 0; l.n < 8900; i++) {
+		uint64_t c = line_source(&l, i * MS, PACKET_TCP_DATA, 100 + rng_below(&rng, 1000));
+		if (rng_below(&rng, 5)) {
+			line_arrive(&l, i * MS, c);
+		}
+		c = line_ahead(&l, i % 3 ? LARGE : SMALL, 32);
+		if (c != UINT64_MAX && rng_below(&rng, 3)) {
+			line_arrive(&l, i * MS, c);
+		}
+		line_take(&l, i * MS);
+		fec_decoder_feedback(l.d, (struct mono){i * MS}, &f);
+	}
+	assert_true(line_stats(&l).recovered_ahead > 100);
+	assert_int_equal(allocations_count(), before);
+	line_close(&l);
+}
+
+static void
+settings_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	const struct fec_decoder_config good = {gf256_get(GF256_ISA_AUTO), 256, 65536, 1420};
+	struct fec_decoder_config bad[8];
+	for (size_t i = 0; i < 8; i++) {
+		bad[i] = good;
+	}
+	bad[0].gf = NULL;
+	bad[1].records = 128;
+	bad[2].records = 300;
+	bad[3].records = 131072;
+	bad[4].bytes = 65535;
+	bad[5].bytes = (64u << 20) + 1;
+	bad[6].packet_max = 19;
+	bad[7].packet_max = 65534;
+	struct fec_decoder *d = NULL;
+	for (size_t i = 0; i < 8; i++) {
+		assert_int_equal(fec_decoder_new(&bad[i], &d), WEFT_EINVAL);
+		assert_null(d);
+	}
+	assert_int_equal(fec_decoder_new(&good, &d), WEFT_OK);
+	fec_decoder_free(d);
+	fec_decoder_free(NULL);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_small_pattern_is_recovered_when_it_can_be),
+		cmocka_unit_test(long_runs_recover_what_gaussian_elimination_does),
+		cmocka_unit_test(
+			it_sleeps_until_the_first_gap_and_after_ten_thousand_packets_without),
+		cmocka_unit_test(a_jump_beyond_the_records_starts_afresh_and_loses_nothing_held),
+		cmocka_unit_test(what_is_older_than_the_records_is_delivered),
+		cmocka_unit_test(contradictions_are_refused),
+		cmocka_unit_test(useless_repairs_are_counted_and_nothing_else),
+		cmocka_unit_test(a_late_original_is_delivered_once),
+		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
+		cmocka_unit_test(settings_out_of_range_are_refused),
 	};
 	return cmocka_run_group_tests_name("fec/decoder", tests, NULL, NULL);
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts calls of the allocator in the program that links this. */
+#ifndef WEFT_TEST_FEC_ALLOCATIONS_H
+#define WEFT_TEST_FEC_ALLOCATIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False: not with this C library; then nothing is counted. Before the first count. */
+bool allocations_begin(void);
+size_t allocations_count(void);
+
+#endif
