@@ -217,6 +217,22 @@ uint32_t wg_session_remote_index(const struct wg_session *s);
 void wg_session_accept(struct wg_device *d, struct wg_session *s, struct mono now,
 	struct aead_op *ops, size_t n, const struct endpoint *from, uint64_t *replays,
 	struct wg_note *note);
+/* A name that no other session of this device ever has; never 0. */
+uint64_t wg_session_id(const struct wg_session *s);
+/* Did our initiation lead to it? */
+bool wg_session_is_initiator(const struct wg_session *s);
+/* The session that wg_peer_begin_send() takes; NULL: none. */
+struct wg_session *wg_peer_session(const struct wg_peer *p);
+/* Of the peer's sessions, the one with this id, as long as its keys may be used; else NULL. */
+struct wg_session *wg_peer_session_by_id(const struct wg_peer *p, uint64_t id, struct mono now);
+/* Takes n counters of this session, the peer's current one or not, for frames that are no data:
+ * no timer awaits an answer to them. False: it has not so many left. */
+WEFT_MUST_CHECK bool wg_session_begin_frames(struct wg_session *s, uint32_t n, uint64_t *first);
+/* n of them leave, in datagrams of together so many bytes. */
+void wg_session_end_frames(struct wg_session *s, struct mono now, uint32_t n, uint64_t bytes);
+/* Marks a counter as seen without a message of its own: its packet was recovered from others.
+ * False: it was seen before, or is too old. */
+WEFT_MUST_CHECK bool wg_session_mark(struct wg_session *s, uint64_t counter);
 /* The endpoint as it is now, by value. */
 struct endpoint wg_peer_endpoint(const struct wg_peer *p);
 /* Does the longest match for src belong to p? */
@@ -232,6 +248,9 @@ void wg_peer_put(struct wg_peer *p);
 /* A place for the owner's own data of a peer (the node's name for it). */
 void wg_peer_set_user(struct wg_peer *p, void *user);
 void *wg_peer_user(const struct wg_peer *p);
+/* A second place: what the owner agreed with the peer beyond WireGuard. [excl] to set. */
+void wg_peer_set_ally(struct wg_peer *p, void *ally);
+void *wg_peer_ally(const struct wg_peer *p);
 bool wg_peer_is_removed(const struct wg_peer *p);
 
 #endif

@@ -34,6 +34,7 @@ struct wg_device {
 	struct wg_bucket cookie_replies; /* of all sources together */
 	struct list todo;                /* peers with todo != 0 */
 	struct mono now;                 /* latest time seen */
+	uint64_t sessions;               /* made so far: the last one's id */
 	uint64_t lost_packets;           /* staged for removed peers; counted with the next out */
 	bool is_up;
 	struct timerwheel wheel;

@@ -122,6 +122,7 @@ make_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_in
 		wg_index_remove(&d->index, used_index);
 		return NULL;
 	}
+	s->id = ++d->sessions;
 	s->local_index = used_index;
 	wg_index_change(&d->index, used_index, WG_INDEX_SESSION, s);
 	wg_timers_session_derived(&p->timers, now);

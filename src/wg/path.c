@@ -93,6 +93,40 @@ wg_peer_begin_send(struct wg_device *d, struct wg_peer *p, struct mono now, uint
 	return s;
 }
 
+struct wg_session *
+wg_peer_session(const struct wg_peer *p)
+{
+	return p->current;
+}
+
+struct wg_session *
+wg_peer_session_by_id(const struct wg_peer *p, uint64_t id, struct mono now)
+{
+	struct wg_session *const slots[] = {p->current, p->previous, p->next};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(slots); i++) {
+		if (slots[i] && slots[i]->id == id) {
+			return wg_session_is_too_old(slots[i], now) ? NULL : slots[i];
+		}
+	}
+	return NULL;
+}
+
+bool
+wg_session_begin_frames(struct wg_session *s, uint32_t n, uint64_t *first)
+{
+	return wg_session_take_counters(s, n, first);
+}
+
+void
+wg_session_end_frames(struct wg_session *s, struct mono now, uint32_t n, uint64_t bytes)
+{
+	struct wg_peer *p = s->peer;
+	atomic_fetch_add_explicit(&p->tx_bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&p->tx_packets, n, memory_order_relaxed);
+	/* Something was sent, so fewer timers run than before: none becomes due earlier. */
+	(void)wg_timers_sent(&p->timers, now, false);
+}
+
 /* The session we send with is ours to renew and comes near its end, though we only receive. */
 static bool
 wants_rekey_on_receive(struct wg_peer *p, struct mono now)

@@ -61,6 +61,18 @@ wg_peer_user(const struct wg_peer *p)
 }
 
 void
+wg_peer_set_ally(struct wg_peer *p, void *ally)
+{
+	p->ally = ally;
+}
+
+void *
+wg_peer_ally(const struct wg_peer *p)
+{
+	return p->ally;
+}
+
+void
 wg_peer_set_psk(struct wg_peer *p, const uint8_t psk[WG_KEY_LEN])
 {
 	memcpy(p->remote.psk, psk, WG_KEY_LEN);

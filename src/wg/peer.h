@@ -36,6 +36,7 @@ struct wg_peer {
 	int64_t initiation_ns;       /* last initiation sent; REKEY_TIMEOUT before time 0: none */
 	struct endpoint endpoint;
 	void *user;
+	void *ally;
 	atomic_bool is_removed;
 
 	/* Written by data path threads. */

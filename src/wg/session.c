@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "crypto/secret.h"
+#include "wire/ext.h"
 
 /* A responder leaves renewal to the initiator, unless that has missed all its chances: then
  * both may be responders of what they send on, after initiations that crossed. */
@@ -20,6 +21,7 @@ wg_session_new(struct wg_peer *peer, struct mono now, bool is_initiator,
 	}
 	s->born = now;
 	s->initiated = now;
+	s->id = 0;
 	s->local_index = 0;
 	s->remote_index = 0;
 	s->is_initiator = is_initiator;
@@ -128,10 +130,43 @@ wg_session_allow_cipher(struct wg_session *s, enum aead_cipher cipher)
 	}
 }
 
+uint64_t
+wg_session_id(const struct wg_session *s)
+{
+	return s->id;
+}
+
+bool
+wg_session_is_initiator(const struct wg_session *s)
+{
+	return s->is_initiator;
+}
+
 uint32_t
 wg_session_remote_index(const struct wg_session *s)
 {
 	return s->remote_index;
+}
+
+static void
+take_window(struct wg_session *s)
+{
+	while (atomic_flag_test_and_set_explicit(&s->is_window_taken, memory_order_acquire)) {
+		WEFT_CPU_RELAX();
+	}
+}
+
+static void
+release_window(struct wg_session *s)
+{
+	atomic_flag_clear_explicit(&s->is_window_taken, memory_order_release);
+}
+
+/* An IP packet, and not a frame that two weft nodes exchange among themselves. */
+static bool
+is_data(const struct aead_op *op)
+{
+	return op->len > 0 && !wire_ext_is_frame(op->data, op->len);
 }
 
 void
@@ -139,9 +174,7 @@ wg_session_window_pass(
 	struct wg_session *s, struct aead_op *ops, size_t n, struct wg_session_passed *out)
 {
 	*out = (struct wg_session_passed){0};
-	while (atomic_flag_test_and_set_explicit(&s->is_window_taken, memory_order_acquire)) {
-		WEFT_CPU_RELAX();
-	}
+	take_window(s);
 	for (size_t i = 0; i < n; i++) {
 		if (!ops[i].ok) {
 			continue;
@@ -154,7 +187,19 @@ wg_session_window_pass(
 		}
 		out->packets++;
 		out->bytes += ops[i].len + WG_OVERHEAD;
-		out->has_data |= ops[i].len > 0;
+		out->has_data |= is_data(&ops[i]);
 	}
-	atomic_flag_clear_explicit(&s->is_window_taken, memory_order_release);
+	release_window(s);
+}
+
+bool
+wg_session_mark(struct wg_session *s, uint64_t counter)
+{
+	if (counter >= WG_REJECT_AFTER_MESSAGES) {
+		return false;
+	}
+	take_window(s);
+	bool is_new = wg_replay_take(&s->window, counter);
+	release_window(s);
+	return is_new;
 }

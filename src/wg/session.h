@@ -27,6 +27,7 @@ struct wg_session {
 	struct wg_peer *peer;  /* a reference */
 	struct mono born;      /* keys derived */
 	struct mono initiated; /* initiation sent; initiator only */
+	uint64_t id;           /* of no other session of the device */
 	uint32_t local_index;
 	uint32_t remote_index;
 	bool is_initiator;
