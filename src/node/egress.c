@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/endian.h"
+#include "node/recover.h"
 #include "wire/wg.h"
 
 #define IP_PROTO_UDP 17
@@ -217,6 +218,8 @@ egress_fill(struct worker *w, struct egress_job *j, struct wg_time now, bool *is
 		if (!s->session) {
 			wg_peer_get(s->peer);
 			has_unsent = true;
+		} else {
+			recover_sent(w, j, s, now);
 		}
 	}
 	os_rwlock_read_unlock(w->env.lock);
@@ -333,14 +336,34 @@ clear_sources(struct worker *w, struct egress_job *j)
 	}
 }
 
-static void
-release_spans(struct egress_job *j)
+/* Fills due, unless NULL, with the peers that have frames due, and references to them. */
+static size_t
+release_spans(struct egress_job *j, struct wg_peer **due)
 {
+	size_t n = 0;
 	for (size_t i = 0; i < j->spans_n; i++) {
-		if (j->spans[i].session) {
-			wg_session_put(j->spans[i].session);
-			j->spans[i].session = NULL;
+		struct egress_span *s = &j->spans[i];
+		if (!s->session) {
+			continue;
 		}
+		struct wg_peer *p = wg_session_peer(s->session);
+		if (due && s->has_frames_due && (n == 0 || due[n - 1] != p)) {
+			wg_peer_get(p);
+			due[n++] = p;
+		}
+		wg_session_put(s->session);
+		s->session = NULL;
+	}
+	return n;
+}
+
+/* What loss recovery wants to send leaves behind what it protects. */
+static void
+flush_frames(struct worker *w, struct wg_peer **due, size_t n, struct wg_time now)
+{
+	for (size_t i = 0; i < n; i++) {
+		recover_flush(w, due[i], now);
+		wg_peer_put(due[i]);
 	}
 }
 
@@ -352,7 +375,9 @@ egress_send(struct worker *w, struct egress_job *j, struct wg_time now)
 		clear_sources(w, j);
 		worker_end_engine(w, now);
 	}
-	release_spans(j);
+	struct wg_peer *due[JOB_SPANS_MAX];
+	size_t n = release_spans(j, due);
+	flush_frames(w, due, n, now);
 }
 
 /* Moves a peer's staged packets into the flush job, oldest first. Under the lock, alone. */
@@ -408,6 +433,8 @@ flush_peer(struct worker *w, struct wg_peer *p, struct wg_time now)
 			if (!j->spans[i].session) {
 				drop(w, DROP_TX_NO_SESSION,
 					j->spans[i].n); /* its counters ran out */
+			} else {
+				recover_sent(w, j, &j->spans[i], now);
 			}
 		}
 		w->has_used_keys = true;
@@ -415,7 +442,7 @@ flush_peer(struct worker *w, struct wg_peer *p, struct wg_time now)
 		if (send_runs(w, j)) {
 			clear_sources(w, j);
 		}
-		release_spans(j);
+		(void)release_spans(j, NULL);
 		wg_device_settle(w->env.device, now, w->notes, w->notes_n, &w->out);
 		w->notes_n = 0;
 	}
@@ -432,6 +459,9 @@ egress_flush_ready(struct worker *w, struct wg_time now)
 	w->ready_n = 0;
 	for (size_t i = 0; i < n; i++) {
 		flush_peer(w, peers[i], now);
+		if (w->env.allies) {
+			recover_flush(w, peers[i], now);
+		}
 		wg_peer_put(peers[i]);
 	}
 }

@@ -5,8 +5,10 @@
 
 #include "base/assert.h"
 #include "base/endian.h"
+#include "node/recover.h"
 #include "pkt/ecn.h"
 #include "pkt/ip.h"
+#include "wire/ext.h"
 #include "wire/wg.h"
 
 void
@@ -207,65 +209,90 @@ accept_run(struct worker *w, struct ingress_job *j, const struct ingress_run *r,
 	drop(w, DROP_RX_REPLAY, replays);
 }
 
-/* Everything that is checked of an opened packet before it may leave through the port. */
-static void
-take_packet(struct worker *w, struct aead_op *op, uint8_t outer_ecn, const struct wg_peer *peer,
-	size_t *pkts_n)
+void
+ingress_write(struct worker *w)
 {
-	if (op->len == 0) {
-		w->stats.keepalives_rx++;
-		return;
+	if (w->pkts_n > 0) {
+		w->joined.frames_n = 0;
+		w->joined.pieces_n = 0;
+		gro_join(&w->port->caps, w->pkts, w->pkts_n, &w->joined);
+		w->port->ops->send(w->port, &w->joined);
+		w->pkts_n = 0;
 	}
-	unsigned version = op->data[0] >> 4;
-	if (version != 4 && version != 6) {
-		drop(w, DROP_RX_EXT, 1);
-		return;
-	}
+}
+
+void
+ingress_take_packet(
+	struct worker *w, const struct wg_peer *peer, uint8_t *data, size_t data_len, uint8_t ecn)
+{
 	uint32_t len;
-	if (ip_exact_len(op->data, op->len, &len)) {
+	if (data_len == 0) {
+		return;
+	}
+	if (ip_exact_len(data, data_len, &len)) {
 		drop(w, DROP_RX_INNER, 1);
 		return;
 	}
+	unsigned version = data[0] >> 4;
 	enum ip_family family = version == 4 ? IP_FAMILY_V4 : IP_FAMILY_V6;
-	const uint8_t *src = op->data + (version == 4 ? 12 : 8);
+	const uint8_t *src = data + (version == 4 ? 12 : 8);
 	if (!wg_peer_may_source(w->env.device, peer, family, src)) {
 		drop(w, DROP_RX_SOURCE, 1);
 		return;
 	}
-	if (outer_ecn != 0 && !ecn_decapsulate_packet(op->data, outer_ecn)) {
+	if (ecn != 0 && !ecn_decapsulate_packet(data, ecn)) {
 		drop(w, DROP_RX_ECN, 1);
 		return;
 	}
-	w->pkts[(*pkts_n)++] = (struct gro_pkt){.data = op->data, .len = len};
+	/* A batch fits; what a decoder gives out on top may not. */
+	if (w->pkts_n == JOB_PKTS_MAX) {
+		ingress_write(w);
+	}
+	w->pkts[w->pkts_n++] = (struct gro_pkt){.data = data, .len = len};
+}
+
+/* Of a peer with which nothing is agreed. */
+static void
+take_run(struct worker *w, struct ingress_job *j, const struct ingress_run *r)
+{
+	const struct wg_peer *peer = wg_session_peer(r->session);
+	for (size_t k = r->first; k < (size_t)r->first + r->n; k++) {
+		const struct aead_op *op = &j->ops[k];
+		if (!op->ok) {
+			continue;
+		}
+		w->stats.keepalives_rx += op->len == 0;
+		if (wire_ext_is_frame(op->data, op->len)) {
+			drop(w, DROP_RX_EXT, 1);
+		} else {
+			ingress_take_packet(w, peer, op->data, op->len, j->ecn[k]);
+		}
+	}
 }
 
 void
 ingress_deliver(struct worker *w, struct ingress_job *j, struct wg_time now)
 {
-	size_t n = 0;
 	os_rwlock_read_lock(w->env.lock);
 	for (size_t i = 0; i < j->runs_n; i++) {
-		const struct ingress_run *r = &j->runs[i];
+		struct ingress_run *r = &j->runs[i];
 		accept_run(w, j, r, now);
-		const struct wg_peer *peer = wg_session_peer(r->session);
-		for (size_t k = r->first; k < (size_t)r->first + r->n; k++) {
-			if (j->ops[k].ok) {
-				take_packet(w, &j->ops[k], j->ecn[k], peer, &n);
-			}
+		if (wg_peer_ally(wg_session_peer(r->session))) {
+			recover_received(w, j, r, now);
+		} else {
+			take_run(w, j, r);
 		}
 	}
 	os_rwlock_read_unlock(w->env.lock);
 	/* Before the answers can come, which another worker may send: a peer that moved gets them
 	 * where it is now. */
 	worker_settle(w, now);
-
-	if (n > 0) {
-		w->joined.frames_n = 0;
-		w->joined.pieces_n = 0;
-		gro_join(&w->port->caps, w->pkts, n, &w->joined);
-		w->port->ops->send(w->port, &w->joined);
-	}
+	ingress_write(w);
 	for (size_t i = 0; i < j->runs_n; i++) {
-		wg_session_put(j->runs[i].session);
+		struct ingress_run *r = &j->runs[i];
+		if (r->has_frames_due) {
+			recover_flush(w, wg_session_peer(r->session), now);
+		}
+		wg_session_put(r->session);
 	}
 }

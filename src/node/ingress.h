@@ -11,6 +11,12 @@ void ingress_job_init(struct ingress_job *j);
 bool ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *is_empty);
 /* Any thread that has claimed the job. */
 void ingress_open(struct aead *a, struct ingress_job *j);
+/* Everything that is checked of an inner packet before it may leave through the port: it joins
+ * w->pkts, or is dropped and counted. ecn: of the outer header. With the device shared. */
+void ingress_take_packet(
+	struct worker *w, const struct wg_peer *peer, uint8_t *data, size_t len, uint8_t ecn);
+/* Joins and writes what is in w->pkts. */
+void ingress_write(struct worker *w);
 /* Replay window, source check, ECN, joining, writing. */
 void ingress_deliver(struct worker *w, struct ingress_job *j, struct wg_time now);
 

@@ -60,6 +60,7 @@ struct egress_span {
 	uint16_t first, n; /* in segs */
 	uint8_t ecn;
 	bool is_src_cleared; /* sent, but not from the pinned local address */
+	bool has_frames_due; /* of loss recovery, to follow these */
 };
 
 struct egress_job {
@@ -77,6 +78,7 @@ struct ingress_run {
 	const struct aead_key *key; /* the session's for that cipher */
 	struct endpoint from;
 	uint16_t first, n; /* in ops */
+	bool has_frames_due;
 };
 
 struct ingress_job {

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "link/udp.h"
+#include "node/ally.h"
 #include "node/crew.h"
 #include "node/device.h"
 #include "node/runner.h"
@@ -42,8 +43,10 @@ struct node {
 	uint32_t fwmark;
 	unsigned workers;
 	struct crew *crew;
+	struct allies allies;
 	struct runner runners[NODE_WORKERS_MAX];
 	unsigned runners_n;
+	char host_name[WIRE_EXT_NAME_MAX + 1];
 	struct stamp stamp;
 	bool has_offload;
 	const char *aead_name;
@@ -242,7 +245,8 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 			.listen_port = &n->listen_port,
 			.deadline_ns = &n->deadline_ns,
 			.wake = wake_runner,
-			.crew = n->crew},
+			.crew = n->crew,
+			.allies = &n->allies},
 		.link = link,
 		.port = port,
 		.aead = aead,
@@ -259,7 +263,6 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 		worker_free(w);
 		return e;
 	}
-	r->deadline_ns = &n->deadline_ns;
 	r->closed = on_closed;
 	r->ctx = n;
 	n->runners_n++; /* stop_workers() frees it from now on */
@@ -331,6 +334,8 @@ node_new(const struct node_config *c, struct node **out)
 	n->news_limit = (struct log_limit){.period_ns = 10 * WEFT_NS_PER_S, .burst = 20};
 	atomic_init(&n->deadline_ns, INT64_MAX);
 	os_rwlock_init(&n->lock);
+	os_process_host_name(n->host_name, sizeof(n->host_name));
+	allies_init(&n->allies, n->host_name, NODE_MTU_DEFAULT);
 	stamp_load(&n->stamp, c->state_dir, c->name, &n->log);
 
 	enum weft_err e = os_wake_init(&n->news);
@@ -341,6 +346,7 @@ node_new(const struct node_config *c, struct node **out)
 	if (e) {
 		goto undo_wake;
 	}
+	n->allies.mtu = n->dev.mtu;
 	e = init_engine(n);
 	if (e) {
 		goto undo_device;
@@ -372,6 +378,7 @@ undo_device:
 undo_wake:
 	os_wake_fini(&n->news);
 undo_node:
+	allies_fini(&n->allies);
 	os_rwlock_fini(&n->lock);
 	free(n);
 	return e;
@@ -387,6 +394,7 @@ node_free(struct node *n)
 	while (n->mail.events_n > 0) {
 		wg_peer_put(n->mail.events[--n->mail.events_n].peer);
 	}
+	allies_fini(&n->allies);
 	wg_device_free(n->device);
 	node_device_close(&n->dev);
 	free(n->mail.msgs);
@@ -394,6 +402,25 @@ node_free(struct node *n)
 	os_wake_fini(&n->news);
 	os_rwlock_fini(&n->lock);
 	free(n);
+}
+
+enum weft_err
+node_set_policy(struct node *n, struct wg_peer *p, const struct ally_policy *policy)
+{
+	struct ally *a = ally_of(&n->allies, p);
+	if (!a) {
+		return WEFT_ENOMEM;
+	}
+	if (ally_set_policy(&n->allies, a, policy, os_clock_mono())) {
+		wake_runner(n, 0);
+	}
+	return WEFT_OK;
+}
+
+void
+node_ally_info(const struct wg_peer *p, struct ally_info *out)
+{
+	ally_info(p, out);
 }
 
 struct wg_device *
@@ -614,6 +641,7 @@ node_monitor(struct node *n)
 	struct wg_out *out;
 	struct wg_device *d = node_lock(n, &out);
 	n->dev = is; /* workers read the name with the lock held */
+	n->allies.mtu = is.mtu;
 	if (is.is_up != was.is_up) {
 		wg_device_set_up(d, is.is_up, node_time(), out);
 	}

@@ -76,6 +76,14 @@ WEFT_MUST_CHECK enum weft_err node_set_listen_port(struct node *n, uint16_t port
 /* mark 0 = none. Applies to the open sockets at once and to later ones. Not under the lock. */
 WEFT_MUST_CHECK enum weft_err node_set_fwmark(struct node *n, uint32_t mark);
 
+struct ally_policy;
+struct ally_info;
+/* What to agree on with a peer beyond WireGuard. Under node_lock(). */
+WEFT_MUST_CHECK enum weft_err node_set_policy(
+	struct node *n, struct wg_peer *p, const struct ally_policy *policy);
+/* Under either lock. */
+void node_ally_info(const struct wg_peer *p, struct ally_info *out);
+
 /* What show and status need of the device. */
 struct node_facts {
 	char name[NODE_NAME_MAX]; /* as it is now: a rename is followed */

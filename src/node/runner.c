@@ -121,7 +121,7 @@ deadline_of(const struct runner *r)
 	if (r->worker->index != 0) {
 		return MONO_NEVER;
 	}
-	return (struct mono){atomic_load_explicit(r->deadline_ns, memory_order_relaxed)};
+	return worker_deadline(r->worker);
 }
 
 static void

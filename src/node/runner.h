@@ -13,8 +13,7 @@
 #include "os/thread.h"
 
 struct runner {
-	struct worker *worker; /* owned */
-	_Atomic int64_t *deadline_ns;
+	struct worker *worker;     /* owned */
 	void (*closed)(void *ctx); /* the port is gone; called once, on the runner's thread */
 	void *ctx;
 	struct os_thread thread;

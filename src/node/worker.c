@@ -5,13 +5,17 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "node/ally.h"
 #include "node/crew.h"
 #include "node/egress.h"
 #include "node/ingress.h"
+#include "node/recover.h"
 
 /* Batches of one kind in a turn before the other side gets its chance: bounds the time that a
  * ping waits behind a bulk transfer to this many batches of about 50 us. */
 #define TURN_BATCHES 4
+/* Recovered and held packets on their way to the port at a time. */
+#define RECOVERED_BYTES (128u << 10)
 /* Of one worker 16,384 datagrams, which is more than its socket's buffer holds. */
 #define SWAP_TURNS_MAX 16
 
@@ -27,13 +31,18 @@ alloc_buffers(struct worker *w)
 		.frames_cap = JOB_PKTS_MAX,
 		.pieces = malloc(2 * JOB_PKTS_MAX * sizeof(struct gro_piece)),
 		.pieces_cap = 2 * (size_t)JOB_PKTS_MAX};
+	w->recovered = (struct fec_out){.packets = malloc(JOB_PKTS_MAX * sizeof(struct fec_packet)),
+		.cap = JOB_PKTS_MAX,
+		.arena = malloc(RECOVERED_BYTES),
+		.arena_cap = RECOVERED_BYTES};
 	w->out = (struct wg_out){.msgs = malloc(WORKER_MSGS_MAX * sizeof(struct wg_msg)),
 		.msgs_cap = WORKER_MSGS_MAX,
 		.events = malloc(WORKER_EVENTS_MAX * sizeof(struct wg_event)),
 		.events_cap = WORKER_EVENTS_MAX,
 		.drops = &w->stats.drops};
 	if (!w->frame_buf || !w->egress || !w->flush || !w->ingress || !w->pkts ||
-		!w->joined.frames || !w->joined.pieces || !w->out.msgs || !w->out.events) {
+		!w->joined.frames || !w->joined.pieces || !w->recovered.packets ||
+		!w->recovered.arena || !w->out.msgs || !w->out.events) {
 		return WEFT_ENOMEM;
 	}
 	egress_job_init(w->egress);
@@ -51,6 +60,8 @@ free_buffers(struct worker *w)
 	free(w->flush);
 	free(w->ingress);
 	free(w->pkts);
+	free(w->recovered.packets);
+	free(w->recovered.arena);
 	free(w->joined.frames);
 	free(w->joined.pieces);
 	free(w->out.msgs);
@@ -141,6 +152,16 @@ worker_add_ready(struct worker *w, struct wg_peer *p)
 	}
 }
 
+/* The peer has a session that it may not have had before. With the lock held alone. */
+static void
+note_session(struct worker *w, struct wg_peer *p, struct mono now)
+{
+	worker_add_ready(w, p);
+	if (w->env.allies && allies_session(w->env.allies, p, now) && w->index != 0) {
+		w->env.wake(w->env.ctx, 0);
+	}
+}
+
 /* Remembers the peers that can send what waits, and tells the owner the news. */
 static void
 take_events(struct worker *w, struct wg_time now)
@@ -148,7 +169,7 @@ take_events(struct worker *w, struct wg_time now)
 	for (size_t i = 0; i < w->out.events_n; i++) {
 		const struct wg_event *e = &w->out.events[i];
 		if (e->kind == WG_EVENT_SESSION) {
-			worker_add_ready(w, e->peer);
+			note_session(w, e->peer, now.mono);
 		}
 		if (w->env.event) {
 			w->env.event(w->env.ctx, e, now);
@@ -179,14 +200,14 @@ send_msgs(struct worker *w)
 
 /* What control left under the lock becomes ours to send. Returns whether some had no room. */
 static bool
-take_mail(struct worker *w)
+take_mail(struct worker *w, struct mono now)
 {
 	struct wg_out *mail = w->env.mail;
 	if (!mail) {
 		return false;
 	}
 	for (size_t i = 0; i < mail->events_n; i++) {
-		worker_add_ready(w, mail->events[i].peer);
+		note_session(w, mail->events[i].peer, now);
 		wg_peer_put(mail->events[i].peer);
 	}
 	mail->events_n = 0;
@@ -210,7 +231,7 @@ worker_end_engine(struct worker *w, struct wg_time now)
 	take_events(w, now);
 	/* Whoever has the lock takes the mail: the deadline by which control asked worker 0 to do
 	 * it is overwritten here. */
-	int64_t deadline = take_mail(w) ? 0 : wg_device_deadline(w->env.device).ns;
+	int64_t deadline = take_mail(w, now.mono) ? 0 : wg_device_deadline(w->env.device).ns;
 	int64_t before =
 		atomic_exchange_explicit(w->env.deadline_ns, deadline, memory_order_relaxed);
 	os_rwlock_write_unlock(w->env.lock);
@@ -232,10 +253,25 @@ worker_settle(struct worker *w, struct wg_time now)
 void
 worker_tick(struct worker *w, struct wg_time now)
 {
-	worker_begin_engine(w);
-	wg_device_tick(w->env.device, now, &w->out);
-	worker_end_engine(w, now);
-	egress_flush_ready(w, now);
+	if (now.mono.ns >= atomic_load_explicit(w->env.deadline_ns, memory_order_relaxed)) {
+		worker_begin_engine(w);
+		if (w->env.allies) {
+			allies_sweep(w->env.allies, now.mono);
+		}
+		wg_device_tick(w->env.device, now, &w->out);
+		worker_end_engine(w, now);
+		egress_flush_ready(w, now);
+	}
+	if (w->env.allies && !mono_is_before(now.mono, allies_deadline(w->env.allies))) {
+		recover_tick(w, now);
+	}
+}
+
+struct mono
+worker_deadline(const struct worker *w)
+{
+	struct mono at = {atomic_load_explicit(w->env.deadline_ns, memory_order_relaxed)};
+	return w->env.allies ? mono_min(at, allies_deadline(w->env.allies)) : at;
 }
 
 void

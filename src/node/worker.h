@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "crypto/aead.h"
+#include "fec/decoder.h"
 #include "link/link.h"
 #include "node/job.h"
 #include "os/thread.h"
@@ -27,6 +28,7 @@
 /* A frame, 64 B of slack for headers, and room so that a read never ends at the edge. */
 #define WORKER_FRAME_LEN (65536 + 256)
 
+struct allies;
 struct crew;
 
 /* What the workers of one device share. */
@@ -44,6 +46,9 @@ struct worker_env {
 	/* Makes worker i leave its wait; any thread. NULL with one worker that nobody waits for. */
 	void (*wake)(void *ctx, unsigned i);
 	struct crew *crew; /* NULL with one worker */
+	/* What is agreed with peers beyond WireGuard; NULL: every peer is treated as a stock one.
+	 */
+	struct allies *allies;
 };
 
 struct worker_stats {
@@ -75,7 +80,9 @@ struct worker {
 	size_t rx_n, rx_i; /* entries rx_i.. are not yet taken */
 	size_t rx_off;     /* bytes of entry rx_i already taken */
 	struct ingress_job *ingress;
-	struct gro_pkt *pkts;
+	struct gro_pkt *pkts; /* on their way to the port, in order */
+	size_t pkts_n;
+	struct fec_out recovered; /* on their way to pkts, from a decoder */
 	struct gro_out joined;
 
 	struct wg_note notes[WORKER_NOTES_MAX];
@@ -111,8 +118,10 @@ unsigned worker_turn(struct worker *w, struct wg_time now, unsigned ready);
 /* After turns: lets go of keys that are idle. Returns when to call again; MONO_NEVER: not before
  * the next turn. */
 struct mono worker_rest(struct worker *w, struct mono now);
-/* Runs the engine's due timers and sends control's mail. Worker 0 alone. */
+/* Runs what is due: the engine's timers, control's mail, loss recovery. Worker 0 alone. */
 void worker_tick(struct worker *w, struct wg_time now);
+/* When worker_tick() is due. Any thread. */
+struct mono worker_deadline(const struct worker *w);
 /* The device did not run since `since`. In place of a tick. Worker 0 alone. */
 void worker_wake(struct worker *w, struct mono since, struct wg_time now);
 

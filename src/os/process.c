@@ -198,6 +198,15 @@ os_process_id(void)
 	return (int)getpid();
 }
 
+void
+os_process_host_name(char *out, size_t len)
+{
+	if (gethostname(out, len)) {
+		out[0] = '\0';
+	}
+	out[len - 1] = '\0'; /* gethostname need not end a name that it cuts */
+}
+
 unsigned
 os_process_cpus(void)
 {

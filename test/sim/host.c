@@ -97,7 +97,8 @@ start_worker(struct sim_host *h, unsigned i)
 					  .listen_port = &h->listen_port,
 					  .deadline_ns = &h->deadline_ns,
 					  .wake = wake,
-					  .crew = h->crew},
+					  .crew = h->crew,
+					  .allies = h->has_allies ? &h->allies : NULL},
 		.link = sim_net_link(h->net, h->index, i),
 		.port = port,
 		.aead = h->aead,
@@ -119,6 +120,7 @@ sim_host_start(struct sim_host *h)
 		.drops = &h->tally.drops};
 	sim_check(h->report, !wg_device_new(&c, &h->device), "no device");
 	wg_device_set_private_key(h->device, h->private_key);
+	allies_init(&h->allies, "sim", SIM_MTU);
 	h->crew = NULL;
 	if (h->workers > 1) {
 		sim_check(h->report, !crew_new(h->workers, wake, NULL, &h->crew), "no crew");
@@ -198,6 +200,7 @@ sim_host_stop(struct sim_host *h)
 	if (h->crew) {
 		crew_free(h->crew);
 	}
+	allies_fini(&h->allies);
 	wg_device_free(h->device);
 	h->device = NULL;
 	os_rwlock_fini(&h->lock);
@@ -223,7 +226,7 @@ sim_host_next(const struct sim_host *h)
 		return (struct mono){h->asleep_until_ns};
 	}
 	struct mono turn = h->turn_at_ns ? (struct mono){h->turn_at_ns} : MONO_NEVER;
-	int64_t deadline = atomic_load(&h->deadline_ns);
+	int64_t deadline = worker_deadline(h->w[0]).ns;
 	return deadline == INT64_MAX ? turn
 				     : mono_min(turn, (struct mono){deadline - h->mono_off_ns});
 }
@@ -258,7 +261,7 @@ sim_host_turn(struct sim_host *h)
 {
 	struct wg_time now = sim_host_time(h);
 	unsigned more, turns = 0;
-	if (atomic_load(&h->deadline_ns) <= now.mono.ns) {
+	if (!mono_is_before(now.mono, worker_deadline(h->w[0]))) {
 		worker_tick(h->w[0], now);
 	}
 	do {
@@ -323,6 +326,11 @@ sim_host_add_peer(struct sim_host *h, unsigned other)
 	c->last_try_ns = 0;
 	wg_peer_set_user(p, c);
 	wg_peer_set_psk(p, c->psk);
+	if (h->has_allies) {
+		struct ally *a = ally_of(&h->allies, p);
+		sim_check(h->report, a != NULL, "no ally");
+		(void)ally_set_policy(&h->allies, a, &h->policy, sim_host_time(h).mono);
+	}
 	allow(h, p, other, false);
 	allow(h, p, other, true);
 	if (c->has_endpoint) {

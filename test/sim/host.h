@@ -8,6 +8,7 @@
 
 #include "ledger.h"
 #include "net.h"
+#include "node/ally.h"
 #include "node/crew.h"
 #include "node/worker.h"
 
@@ -51,11 +52,13 @@ struct sim_host {
 	struct endpoint home; /* its first address, which stands in configurations */
 	struct rng entropy;
 
-	int64_t mono_off_ns;     /* its CLOCK_BOOTTIME less the world's time */
-	int64_t wall_off_ns;     /* its wall clock less the world's time */
-	uint64_t stamp_s;        /* persisted */
-	int64_t asleep_until_ns; /* 0: awake */
-	int64_t asleep_since_ns; /* of the present or last sleep, world time */
+	int64_t mono_off_ns;       /* its CLOCK_BOOTTIME less the world's time */
+	int64_t wall_off_ns;       /* its wall clock less the world's time */
+	uint64_t stamp_s;          /* persisted */
+	bool has_allies;           /* speaks extension frames; the same in all its lives */
+	struct ally_policy policy; /* of all its peers, with has_allies */
+	int64_t asleep_until_ns;   /* 0: awake */
+	int64_t asleep_since_ns;   /* of the present or last sleep, world time */
 
 	/* Of the present life; device NULL: none. */
 	struct wg_device *device;
@@ -63,6 +66,7 @@ struct sim_host {
 	_Atomic uint16_t listen_port;
 	_Atomic int64_t deadline_ns;
 	struct crew *crew;
+	struct allies allies;
 	struct worker *w[SIM_WORKERS_MAX];
 	struct wg_out mail;
 	struct wg_msg mail_msgs[16];

@@ -74,14 +74,85 @@ introduce(struct pair *p, unsigned i)
 	assert_int_equal(wg_peer_allow(d, peer, &net), WEFT_OK);
 }
 
+static enum weft_err
+filter_receive(struct link *l, struct link_rx *rx, size_t cap, size_t *n)
+{
+	struct pair_filter *f = (struct pair_filter *)l;
+	return f->inner->ops->receive(f->inner, rx, cap, n);
+}
+
+static void
+filter_send(struct link *l, struct link_run *runs, size_t n)
+{
+	struct pair_filter *f = (struct pair_filter *)l;
+	for (size_t i = 0; i < n; i++) {
+		for (uint32_t off = 0; off < runs[i].len; off += runs[i].seg) {
+			struct link_run one = runs[i];
+			one.data += off;
+			one.len = runs[i].len - off < one.seg ? runs[i].len - off : one.seg;
+			bool is_data = one.data[0] == 4;
+			f->marked += is_data && one.data[1] == 1;
+			if (is_data && rng_is_hit(f->rng, f->loss)) {
+				f->lost++;
+				continue;
+			}
+			f->inner->ops->send(f->inner, &one, 1);
+		}
+	}
+}
+
+static void
+filter_close(struct link *l)
+{
+	struct pair_filter *f = (struct pair_filter *)l;
+	f->inner->ops->close(f->inner);
+}
+
+static struct link *
+filter(struct pair *p, unsigned i, unsigned k, struct link *inner)
+{
+	static const struct link_ops ops = {filter_receive, filter_send, filter_close};
+	p->filters[i][k] =
+		(struct pair_filter){.base = {.ops = &ops}, .inner = inner, .rng = &p->node[i].rng};
+	return &p->filters[i][k].base;
+}
+
 void
 pair_init(struct pair *p, unsigned workers, uint64_t seed)
+{
+	const struct ally_policy *const stock[2] = {NULL, NULL};
+	pair_init_allied(p, workers, seed, stock);
+}
+
+struct wg_peer *
+pair_peer(struct pair *p, unsigned i)
+{
+	return wg_peer_next(p->node[i].device, NULL);
+}
+
+static void
+ally(struct pair_node *n, struct wg_peer *peer, const struct ally_policy *policy)
+{
+	allies_init(&n->allies, "node", 1420);
+	n->has_allies = policy != NULL;
+	if (policy) {
+		struct ally *a = ally_of(&n->allies, peer);
+		assert_non_null(a);
+		(void)ally_set_policy(&n->allies, a, policy, (struct mono){0});
+	}
+}
+
+void
+pair_init_allied(struct pair *p, unsigned workers, uint64_t seed,
+	const struct ally_policy *const policies[2])
 {
 	memset(p, 0, sizeof(*p));
 	init_node(p, 0, workers, seed);
 	init_node(p, 1, workers, seed + 100);
 	introduce(p, 0);
 	introduce(p, 1);
+	ally(&p->node[0], pair_peer(p, 0), policies[0]);
+	ally(&p->node[1], pair_peer(p, 1), policies[1]);
 	for (unsigned k = 0; k < workers; k++) {
 		struct link *links[2];
 		struct endpoint at[2] = {address_of(0, k), address_of(1, k)};
@@ -99,8 +170,9 @@ pair_init(struct pair *p, unsigned workers, uint64_t seed)
 					.listen_port = &n->listen_port,
 					.deadline_ns = &n->deadline_ns,
 					.wake = wake,
-					.crew = n->crew},
-				.link = links[i],
+					.crew = n->crew,
+					.allies = n->has_allies ? &n->allies : NULL},
+				.link = n->has_allies ? filter(p, i, k, links[i]) : links[i],
 				.port = port,
 				.index = k,
 			};
@@ -120,6 +192,7 @@ pair_fini(struct pair *p)
 		if (n->crew) {
 			crew_free(n->crew);
 		}
+		allies_fini(&n->allies);
 		wg_device_free(n->device);
 		os_rwlock_fini(&n->lock);
 	}
@@ -131,7 +204,7 @@ pair_run(struct pair *p, struct wg_time now, unsigned turns)
 	for (unsigned t = 0; t < turns; t++) {
 		for (unsigned i = 0; i < 2; i++) {
 			struct pair_node *n = &p->node[i];
-			if (atomic_load(&n->deadline_ns) <= now.mono.ns) {
+			if (!mono_is_before(now.mono, worker_deadline(n->w[0]))) {
 				worker_tick(n->w[0], now);
 			}
 			for (unsigned k = 0; k < n->workers; k++) {

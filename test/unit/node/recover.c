@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "pair.h"
+
+static struct wg_time
+at_ms(int64_t ms)
+{
+	return (struct wg_time){
+		{ms * WEFT_NS_PER_MS}, (INT64_C(1700000000) * 1000 + ms) * WEFT_NS_PER_MS};
+}
+
+static const struct ally_policy open_policy = {.has_extensions = true,
+	.cipher = ALLY_CIPHER_AES_256_GCM,
+	.fec = {.mode = FEC_MODE_AUTO, .budget_us = 20000}};
+
+/* One packet each way, so that there is a session, and a moment for HELLOs. */
+static void
+meet(struct pair *p, int64_t *ms)
+{
+	uint16_t flow;
+	uint32_t seq, len;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(pair_inject(p, i, 0, 1, 0, 100));
+		pair_run(p, at_ms(*ms), 20);
+		assert_true(pair_take(p, 1 - i, 0, &flow, &seq, &len));
+	}
+	*ms += 5;
+	pair_run(p, at_ms(*ms), 4);
+}
+
+static uint64_t
+ext_drops(const struct pair *p, unsigned i)
+{
+	return p->node[i].w[0]->stats.drops.n[DROP_RX_EXT];
+}
+
+static void
+recover_agrees_by_hello_and_moves_to_the_common_cipher(void **state)
+{
+	(void)state;
+	const struct ally_policy *const both[2] = {&open_policy, &open_policy};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 1, 1, both);
+	meet(&p, &ms);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ally_info info;
+		ally_info(pair_peer(&p, i), &info);
+		assert_int_equal(info.state, ALLY_STATE_AGREED);
+		assert_int_equal(info.cipher, AEAD_CIPHER_AES_256_GCM);
+		assert_string_equal(info.name, "node");
+		assert_true(info.has_fec);
+		assert_int_equal(ext_drops(&p, i), 0);
+		uint64_t marked = p.filters[i][0].marked;
+		uint16_t flow;
+		uint32_t seq, len;
+		assert_true(pair_inject(&p, i, 0, 1, 7, 100));
+		pair_run(&p, at_ms(ms), 4);
+		assert_true(pair_take(&p, 1 - i, 0, &flow, &seq, &len));
+		assert_int_equal(seq, 7);
+		assert_int_equal(p.filters[i][0].marked, marked + 1);
+	}
+	pair_fini(&p);
+}
+
+static void
+recover_sends_a_stock_peer_three_hellos_and_nothing_else(void **state)
+{
+	(void)state;
+	const struct ally_policy *const one[2] = {&open_policy, NULL};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 1, 2, one);
+	meet(&p, &ms);
+	/* Long enough for every try, and for several sessions. */
+	for (int64_t end = ms + 600000; ms < end; ms += 50) {
+		if (ms % 1000 < 50) {
+			assert_true(pair_inject(&p, 0, 0, 1, 0, 100));
+		}
+		pair_run(&p, at_ms(ms), 1);
+	}
+	assert_int_equal(ext_drops(&p, 1), 3);
+	assert_int_equal(p.filters[0][0].marked, 0);
+	struct ally_info info;
+	ally_info(pair_peer(&p, 0), &info);
+	assert_int_equal(info.state, ALLY_STATE_STOCK);
+	pair_fini(&p);
+}
+
+static void
+recover_is_silent_towards_a_peer_with_extensions_off(void **state)
+{
+	(void)state;
+	struct ally_policy closed = open_policy;
+	closed.has_extensions = false;
+	const struct ally_policy *const policies[2] = {&open_policy, &closed};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 1, 3, policies);
+	meet(&p, &ms);
+	for (int64_t end = ms + 20000; ms < end; ms += 50) {
+		pair_run(&p, at_ms(ms), 1);
+	}
+	struct ally_info info;
+	ally_info(pair_peer(&p, 1), &info);
+	assert_int_equal(info.state, ALLY_STATE_OFF);
+	assert_int_equal(ext_drops(&p, 0), 0);
+	assert_in_range(ext_drops(&p, 1), 1, 3);
+	pair_fini(&p);
+}
+
+/* 100 packets/ms for a while through loss: what comes out, each once. */
+static void
+run_lossy(unsigned workers, double loss, uint64_t seed, uint32_t per_ms, uint32_t *missing)
+{
+	enum { PACKETS = 20000 };
+	static bool has[PACKETS];
+	const struct ally_policy *const both[2] = {&open_policy, &open_policy};
+	struct pair p;
+	int64_t ms = 1000;
+	uint16_t flow;
+	uint32_t seq, len, sent = 0, got = 0;
+	pair_init_allied(&p, workers, seed, both);
+	meet(&p, &ms);
+	memset(has, 0, sizeof(has));
+	for (unsigned i = 0; i < 2; i++) {
+		for (unsigned k = 0; k < workers; k++) {
+			p.filters[i][k].loss = loss;
+		}
+	}
+	for (unsigned idle = 0; idle < 300; ms++, idle++) {
+		for (uint32_t k = 0; k < per_ms && sent < PACKETS; k++, idle = 0) {
+			assert_true(
+				pair_inject(&p, 0, sent % workers, 1, sent, 36 + sent % 7 * 200));
+			sent++;
+		}
+		pair_run(&p, at_ms(ms), 2);
+		for (unsigned k = 0; k < workers; k++) {
+			while (pair_take(&p, 1, k, &flow, &seq, &len)) {
+				assert_in_range(seq, 0, PACKETS - 1);
+				assert_false(has[seq]);
+				assert_int_equal(len, 36 + seq % 7 * 200);
+				has[seq] = true;
+				got++;
+			}
+		}
+	}
+	assert_true(p.filters[0][0].lost > 0);
+	*missing = PACKETS - got;
+	assert_int_equal(ext_drops(&p, 0) + ext_drops(&p, 1), 0);
+	pair_fini(&p);
+}
+
+static void
+recover_brings_back_what_a_lossy_link_takes(void **state)
+{
+	(void)state;
+	const double losses[] = {0.01, 0.05, 0.1, 0.2};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(losses); i++) {
+		uint32_t missing;
+		run_lossy(1, losses[i], 10 + i, 4, &missing);
+		/* What was lost before the first report is not remembered by the sender. */
+		assert_in_range(missing, 0, 20);
+	}
+}
+
+static void
+recover_works_with_four_workers(void **state)
+{
+	(void)state;
+	uint32_t missing;
+	run_lossy(4, 0.05, 20, 40, &missing);
+	assert_in_range(missing, 0, 100);
+}
+
+static void
+recover_lets_go_of_a_removed_peer(void **state)
+{
+	(void)state;
+	const struct ally_policy *const both[2] = {&open_policy, &open_policy};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 1, 4, both);
+	meet(&p, &ms);
+	struct pair_node *n = &p.node[0];
+	wg_peer_remove(n->device, pair_peer(&p, 0));
+	atomic_store(&n->deadline_ns, 0);
+	pair_run(&p, at_ms(ms + 2000), 2);
+	assert_true(list_is_empty(&n->allies.all));
+	assert_true(list_is_empty(&n->allies.active));
+	pair_fini(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(recover_agrees_by_hello_and_moves_to_the_common_cipher),
+		cmocka_unit_test(recover_sends_a_stock_peer_three_hellos_and_nothing_else),
+		cmocka_unit_test(recover_is_silent_towards_a_peer_with_extensions_off),
+		cmocka_unit_test(recover_brings_back_what_a_lossy_link_takes),
+		cmocka_unit_test(recover_works_with_four_workers),
+		cmocka_unit_test(recover_lets_go_of_a_removed_peer),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
