@@ -120,6 +120,7 @@ def arguments() -> argparse.Namespace:
     ap.add_argument("--quick", action="store_true", help=f"one round of {QUICK_SECONDS:g} s at {LOSSES_QUICK} unless --rounds, --seconds, --loss say otherwise; "
                     "shorter pings and copies")
     ap.add_argument("-x", "--no-offload", action="store_true", help="segmentation offloads of the veth off: every packet comes to the emulator on its own")
+    ap.add_argument("--recovery", action="store_true", help="after each measure, what both weft peers' status says of loss recovery")
     ap.add_argument("--json", metavar="FILE")
     ap.add_argument("--html", metavar="FILE")
     a = ap.parse_args()
@@ -146,7 +147,7 @@ class Bench:
 
     def __init__(self, a: argparse.Namespace):
         self.a, self.measures = a, a.measures.split(",")
-        self.settings = Settings(a.seconds, a.quick, a.delay, a.rate, a.queue, a.no_offload)
+        self.settings = Settings(a.seconds, a.quick, a.delay, a.rate, a.queue, a.no_offload, a.recovery)
         self.places = places_of(a, self.measures)
         self.specs = chosen(a.contenders)
         self.results, self.progress = Results(self.specs, self.places), Progress()
@@ -176,6 +177,8 @@ class Bench:
         for word, lines in (("FAILED", outcome.failed), ("NOTE", outcome.notes)):
             for what in lines:
                 print(f"{word} {where} {what}")
+        for what in outcome.said:
+            print(f"{where}  {what}")
         self.results.add(spec.label, place, outcome.metrics)
         shown = "  ".join(f"{m} {number(outcome.metrics[m])}" for m in SHOWN if m in outcome.metrics)
         print(f"{where}: {shown}  ({self.clock.left()})", flush=True)

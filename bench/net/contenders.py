@@ -82,6 +82,10 @@ class Contender:
     def pids(self) -> list[int]:
         return [p.pid for p in self.processes]
 
+    def recovery(self) -> dict[str, dict]:
+        """What each side says of its loss recovery, when it can."""
+        return {}
+
     def stop(self) -> None:
         for p in self.processes:
             p.stop()
@@ -128,6 +132,9 @@ class Weft(Tunnel):
 
     def pids(self) -> list[int]:
         return [n.pid for n in self.nodes]
+
+    def recovery(self) -> dict[str, dict]:
+        return {n.ns.name: peer["fec"] for n in self.nodes for peer in n.status()["peers"] if "fec" in peer}
 
     def stop(self) -> None:
         for n in self.nodes:

@@ -7,6 +7,7 @@ Each measure has an emulator of its own, so its counters are those of the measur
 anew between measures; the tunnel stays up meanwhile."""
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Callable
@@ -95,6 +96,7 @@ class Settings:
     rate_mbit: float
     queue_ms: float
     has_no_offload: bool
+    wants_recovery: bool  # after each measure, what weft says of it
 
     def delay(self) -> list[str]:
         return ["--delay", f"{self.delay_ms * 1000:.0f}us"]
@@ -120,6 +122,7 @@ class Outcome:
     metrics: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # of recovery
 
 
 def wire_bytes(counters: dict, headers: int) -> int:
@@ -133,7 +136,7 @@ class Point:
     def __init__(self, contender: Contender, e, settings: Settings, path: list[str], outcome: Outcome):
         self.c, self.e, self.s, self.path = contender, e, settings, path
         self.a, self.b = contender.pair.a, contender.pair.b
-        self.metrics, self.notes = outcome.metrics, outcome.notes
+        self.metrics, self.notes, self.said = outcome.metrics, outcome.notes, outcome.said
 
     def run(self, measure: str, seed: int) -> None:
         emulator = Emulator(self.e, *self.path, "--seed", str(seed), "toa", "tob")
@@ -142,6 +145,8 @@ class Point:
         finally:
             counters = emulator.stop(may_lose=True)
         finish(counters)
+        if self.s.wants_recovery:
+            self.said += [f"{measure} {side}: {json.dumps(state)}" for side, state in self.c.recovery().items()]
         late_ms = max(counters[way]["late_p99_us"] for way in ("ab", "ba")) / 1000
         self.metrics["emulator_late_ms"] = max(late_ms, self.metrics.get("emulator_late_ms", 0))
         lost = sum(unasked(counters[way]) for way in ("ab", "ba"))
