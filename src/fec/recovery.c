@@ -8,18 +8,24 @@
 #include "fec/gf256.h"
 #include "fec/recovery_internal.h"
 
-/* An encoder remembers what an answer may ask for: two round trips at 1 Gbit/s, within these. */
-#define STORE_BYTES_MIN (4u << 20)
-#define STORE_BYTES_MAX (16u << 20)
-#define STORE_BYTES_A_MS 125000u
+/* What is remembered: counters of about three round trips at 100,000 packets/s, and of two at
+ * 1 Gbit/s the packets, which an answer may ask for. A receiver needs few of them: what its
+ * repairs reach over. */
 #define RECORDS_MIN 16384u
 #define RECORDS_MAX 65536u
+#define RECORDS_A_MS 300u
+#define STORE_BYTES_MIN (4u << 20)
+#define STORE_BYTES_MAX (16u << 20)
+#define STORE_BYTES_A_MS 250000u
 #define DECODER_BYTES (4u << 20)
-#define DECODER_RECORDS 16384u
 
 /* An encoder that nothing was given to for so long is freed. */
 #define KEEP_NS (30 * WEFT_NS_PER_S)
 #define PAUSE_NS WEFT_NS_PER_S
+/* FEEDBACKs go out twice from that share of losses on, so far apart; the next of its own accord is
+ * 2 ms later at least. */
+#define REPEAT_SHARE 0.05
+#define REPEAT_NS WEFT_NS_PER_MS
 #define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)
 #define TAIL_MAX_NS (5 * WEFT_NS_PER_MS)
 #define GRAIN_NS (250 * WEFT_NS_PER_US)
@@ -44,6 +50,9 @@ fec_recovery_new(const struct fec_recovery_config *c, struct fec_recovery **out)
 	r->gf = gf256_get(GF256_ISA_AUTO);
 	r->answers = ANSWERS_SAVED_MAX;
 	r->sent_at = (struct mono){INT64_MIN / 2};
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		r->sessions[i].repeat_at = MONO_NEVER;
+	}
 	fec_controller_init(&r->controller, &c->policy);
 	*out = r;
 	return 0;
@@ -79,7 +88,7 @@ session_fini(struct fec_recovery *r, struct fec_session *s)
 	add_rx(&r->stats.rx, s->decoder);
 	fec_encoder_free(s->encoder);
 	fec_decoder_free(s->decoder);
-	*s = (struct fec_session){0};
+	*s = (struct fec_session){.repeat_at = MONO_NEVER};
 }
 
 void
@@ -123,6 +132,7 @@ want(struct fec_recovery *r, uint64_t id)
 	session_fini(r, s);
 	s->id = id;
 	s->order = ++r->order;
+	s->repeat_at = MONO_NEVER;
 	fec_schedule_init(&s->schedule);
 	return s;
 }
@@ -228,15 +238,26 @@ power_of_two(uint64_t n, uint32_t min, uint32_t max)
 	return p;
 }
 
+static uint64_t
+rtt_ms(const struct fec_recovery *r)
+{
+	return (uint64_t)(r->controller.rtt_ns / WEFT_NS_PER_MS);
+}
+
+static uint32_t
+records(const struct fec_recovery *r)
+{
+	return power_of_two(rtt_ms(r) * RECORDS_A_MS, RECORDS_MIN, RECORDS_MAX);
+}
+
 struct fec_encoder *
 fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s)
 {
 	if (!s->encoder) {
-		uint64_t ms = (uint64_t)(r->controller.rtt_ns / WEFT_NS_PER_MS) * 2;
 		struct fec_encoder_config c = {.gf = r->gf,
-			.records = power_of_two(ms * 512, RECORDS_MIN, RECORDS_MAX),
+			.records = records(r),
 			.bytes = power_of_two(
-				ms * STORE_BYTES_A_MS, STORE_BYTES_MIN, STORE_BYTES_MAX),
+				rtt_ms(r) * STORE_BYTES_A_MS, STORE_BYTES_MIN, STORE_BYTES_MAX),
 			.packet_max = r->config.packet_max,
 			.frame_max = r->config.frame_max};
 		if (fec_encoder_new(&c, &s->encoder)) {
@@ -300,6 +321,9 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 static bool
 has_feedback(struct fec_session *s, struct mono now)
 {
+	if (!mono_is_before(now, s->repeat_at)) {
+		return true;
+	}
 	if (!s->has_due && s->decoder && !mono_is_before(now, fec_decoder_deadline(s->decoder))) {
 		s->has_due = fec_decoder_feedback(s->decoder, now, &s->due);
 	}
@@ -331,6 +355,29 @@ make_repair(
 	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, counter, out, cap);
 }
 
+/* A lost FEEDBACK costs a round trip, and a burst of them the packets it asked for. */
+static size_t
+make_feedback(
+	struct fec_recovery *r, struct fec_session *s, struct mono now, uint8_t *out, size_t cap)
+{
+	if (!mono_is_before(now, s->repeat_at)) {
+		s->repeat_at = MONO_NEVER;
+		size_t len = s->sent_len < cap ? s->sent_len : 0;
+		memcpy(out, s->sent, len);
+		return len;
+	}
+	s->has_due = false;
+	size_t len = wire_ext_feedback_encode(&s->due, out, cap);
+	if (len > 0 && s->due.blocks_n > 0 &&
+		fec_controller_loss(&r->controller, now) >= REPEAT_SHARE) {
+		memcpy(s->sent, out, len);
+		s->sent_len = len;
+		s->repeat_at = mono_add_ns(now, REPEAT_NS);
+	}
+	s->due.blocks_n = 0;
+	return len;
+}
+
 static void
 count_repair(struct fec_recovery *r, const struct fec_job *j, size_t len)
 {
@@ -354,9 +401,7 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 		return 0;
 	}
 	if (has_feedback(s, now)) {
-		len = wire_ext_feedback_encode(&s->due, out, cap);
-		s->has_due = false;
-		s->due.blocks_n = 0;
+		len = make_feedback(r, s, now, out, cap);
 		r->stats.feedback_tx += len > 0;
 	} else if (s->is_given && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
 		len = make_repair(s, &job, counter, out, cap);
@@ -406,7 +451,7 @@ decoder_of(struct fec_recovery *r, struct fec_session *s)
 {
 	if (!s->decoder) {
 		struct fec_decoder_config c = {.gf = r->gf,
-			.records = DECODER_RECORDS,
+			.records = records(r),
 			.bytes = DECODER_BYTES,
 			.packet_max = r->config.packet_max};
 		if (fec_decoder_new(&c, &s->decoder)) {
@@ -424,6 +469,19 @@ fec_recovery_skip(
 {
 	struct fec_decoder *d = decoder_of(r, want(r, session));
 	return !d || fec_decoder_skip(d, now, first, n);
+}
+
+/* The last FEEDBACK once more? */
+static bool
+is_repeated(struct fec_session *s, const uint8_t *data, size_t len)
+{
+	if (len > sizeof(s->came)) {
+		return false;
+	}
+	bool is_same = len == s->came_len && memcmp(s->came, data, len) == 0;
+	memcpy(s->came, data, len);
+	s->came_len = len;
+	return is_same;
 }
 
 bool
@@ -448,7 +506,7 @@ fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
 		       (!d || fec_decoder_repair(d, now, counter, &repair));
 	case WIRE_EXT_TYPE_FEEDBACK:
 		return wire_ext_feedback_decode(data, len, &feedback) &&
-		       fec_recovery_feedback(r, now, s, &feedback);
+		       (is_repeated(s, data, len) || fec_recovery_feedback(r, now, s, &feedback));
 	default:
 		return true;
 	}
@@ -478,6 +536,7 @@ fec_recovery_deadline(const struct fec_recovery *r)
 		if (s->has_due) {
 			return (struct mono){0};
 		}
+		at = mono_min(at, s->repeat_at);
 		if (s->decoder) {
 			at = mono_min(at, fec_decoder_deadline(s->decoder));
 		}

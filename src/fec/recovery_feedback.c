@@ -6,6 +6,8 @@
 
 /* HELLOs and keepalives take counters that recovery is not told of. */
 #define COUNTERS_UNTOLD_MAX 4096
+/* For each packet that runs are longer than independent losses make them. */
+#define OVERSEND_A_RUN 0.05
 /* "Lately": halved when so many packets have passed. */
 #define LATELY_PACKETS 65536.0
 
@@ -56,18 +58,6 @@ note_outcome(struct fec_recovery *r, const struct wire_ext_feedback *before,
 	}
 }
 
-static unsigned
-count_bits(const uint8_t bits[WIRE_EXT_BITMAP_MAX])
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < WIRE_EXT_BITMAP_MAX; i++) {
-		for (uint8_t b = bits[i]; b != 0; b &= (uint8_t)(b - 1)) {
-			n++;
-		}
-	}
-	return n;
-}
-
 /* How many repairs may go out of those that were asked for. */
 static uint8_t
 allowed(struct fec_recovery *r, enum wire_ext_class class, double n)
@@ -77,10 +67,22 @@ allowed(struct fec_recovery *r, enum wire_ext_class class, double n)
 		double bytes = r->purse / (r->source_len[class] > 0 ? r->source_len[class] : 1);
 		max = bytes < max ? bytes : max;
 	}
+	n += 0.5;
 	n = n < max ? n : max;
+	n = n < 255 ? n : 255;
 	n = n < 0 ? 0 : n;
 	r->answers -= (double)(uint8_t)n;
 	return (uint8_t)n;
+}
+
+/* Answers are lost as sources are, and where losses come in runs many at once. */
+static double
+oversend(const struct fec_recovery *r)
+{
+	const struct fec_estimate *e = &r->controller.all;
+	double arrive = e->share < 0.9 ? 1 - e->share : 0.1;
+	double burst = e->burst * arrive;
+	return (1 + (burst > 1 ? burst - 1 : 0) * OVERSEND_A_RUN) / arrive;
 }
 
 /* Repairs over the sources that a block misses, shared between the classes as these are. The
@@ -104,23 +106,22 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 		}
 	}
 	bool is_known = base >= s->given_from; /* so that we can say what is no source */
-	unsigned missing = count_bits(b->missing);
-	unsigned extra = b->want > missing ? b->want - missing : 1;
 	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 		const struct fec_plan_class *k = &r->controller.plan.classes[c];
 		bool is_told = all == 0 && is_known && c == WIRE_EXT_CLASS_SMALL;
 		if ((sources[c] == 0 && !is_told) || (sources[c] > 0 && !k->has_answers)) {
 			continue;
 		}
-		unsigned part = all > 0 ? (b->want * sources[c] + all - 1) / all : 1;
-		unsigned most = sources[c] + extra;
+		double part = all > 0 ? (double)b->want * sources[c] / all : 1;
+		double most = sources[c] + 2;
+		part = (part < most ? part : most) * oversend(r);
 		a[c].class = (enum wire_ext_class)c;
 		a[c].base = base;
 		a[c].span = b->span;
 		/* All that was asked for, not this class's part alone: what it leaves clear, the
 		 * receiver takes for no source. */
 		memcpy(a[c].missing, b->missing, sizeof(b->missing));
-		a[c].n = allowed(r, a[c].class, part < most ? part : most);
+		a[c].n = allowed(r, a[c].class, part);
 		if (a[c].n > 0 && !fec_schedule_answer(&s->schedule, &a[c])) {
 			return;
 		}

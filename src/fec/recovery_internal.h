@@ -21,6 +21,11 @@ struct fec_session {
 	struct wire_ext_feedback seen; /* the last that came */
 	struct wire_ext_feedback due;  /* to be sent, if has_due; else the last one */
 	bool has_due;
+	/* Frames as they went out and came in: on a lossy path each goes out twice, and the second
+	 * to arrive is no new round. */
+	uint8_t sent[WIRE_EXT_FEEDBACK_MAX], came[WIRE_EXT_FEEDBACK_MAX];
+	size_t sent_len, came_len;
+	struct mono repeat_at; /* MONO_NEVER: no second time */
 };
 
 struct fec_recovery {

@@ -218,8 +218,10 @@ use_repair(struct fec_decoder *d, const struct reading *x)
 static void
 note_ahead(struct fec_decoder *d)
 {
-	int64_t ns = d->now.ns - d->last_ahead_ns;
-	ns = ns < AHEAD_INTERVAL_MAX_NS ? ns : AHEAD_INTERVAL_MAX_NS;
+	int64_t ns = AHEAD_INTERVAL_MAX_NS;
+	if (d->last_ahead_ns != FEC_NEVER_NS && d->now.ns - d->last_ahead_ns < ns) {
+		ns = d->now.ns - d->last_ahead_ns;
+	}
 	d->ahead_interval_ns += (ns - d->ahead_interval_ns) / 8;
 	d->last_ahead_ns = d->now.ns;
 }

@@ -14,7 +14,8 @@
 #define AHEAD_LATELY_NS (50 * WEFT_NS_PER_MS)
 /* What an answer may take beyond the round trip, before it is asked for again. */
 #define ROUND_MARGIN_NS (2 * WEFT_NS_PER_MS)
-#define ROUNDS_MAX 8
+#define ROUNDS_MAX 40
+#define ROUNDS_A_PACE 4         /* so many at one distance, then so many at twice that, ... */
 #define ROUNDS_UNANSWERED_MAX 3 /* no REPAIR at all since the loss was seen */
 #define WAIT_MIN_NS (200 * WEFT_NS_PER_MS)
 #define WAIT_ROUNDS 3
@@ -44,7 +45,10 @@ struct mono
 fec_report_at(const struct fec_decoder *d)
 {
 	const struct fec_reporting *r = &d->report;
-	int64_t at = d->gaps.lost_missing_n > 0 ? r->due_ns : r->settle_ns;
+	int64_t at = r->settle_ns;
+	if (d->gaps.lost_missing_n > 0 && r->due_ns < at) {
+		at = r->due_ns;
+	}
 	if (at == INT64_MAX) {
 		return MONO_NEVER;
 	}
@@ -71,7 +75,8 @@ static int64_t
 due_again_ns(const struct fec_decoder *d, const struct fec_record *r)
 {
 	return r->rounds == 0 ? r->detected_ns + fec_report_patience_ns(d)
-			      : r->reported_ns + d->rtt_ns + ROUND_MARGIN_NS;
+			      : r->reported_ns + (d->rtt_ns + ROUND_MARGIN_NS) *
+							 (1 + r->rounds / ROUNDS_A_PACE);
 }
 
 static bool
@@ -194,7 +199,7 @@ fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_fee
 	}
 	f->blocks_n = 0;
 	list_missing(d, f);
-	if (f->blocks_n == 0 && (d->gaps.lost_missing_n > 0 || d->report.settle_ns > now.ns)) {
+	if (f->blocks_n == 0 && d->report.settle_ns > now.ns) {
 		fec_decoder_settle(d);
 		return false;
 	}
