@@ -93,7 +93,7 @@ line_ahead(struct line *l, enum wire_ext_class class, unsigned window)
 	uint64_t counter = l->first + l->n;
 	struct line_sent *s = next(l);
 	s->len = (uint16_t)fec_encoder_ahead(
-		l->e, class, window, WIRE_EXT_WHY_AHEAD, counter, s->bytes, LINE_FRAME_MAX);
+		l->e, class, window, l->why, counter, s->bytes, LINE_FRAME_MAX);
 	if (s->len == 0) {
 		l->n--;
 		return UINT64_MAX;

@@ -28,6 +28,7 @@ struct line_sent {
 };
 
 struct line {
+	enum wire_ext_repair_why why; /* of what line_ahead() makes; AHEAD at first */
 	struct fec_decoder_config config;
 	uint64_t seed, first; /* the first counter */
 	struct fec_encoder *e;

@@ -20,6 +20,7 @@ static void
 begin(struct journey *j, size_t cap, int64_t rtt_ns)
 {
 	journey_begin(j, &(struct line_config){.seed = 3, .first = FIRST, .cap = cap}, rtt_ns / 2);
+	j->line.why = WIRE_EXT_WHY_TAIL; /* requests do not wait for repairs sent ahead */
 }
 
 /* n sources are sent and come at once, but for those whose bit is set in `lost`. */
@@ -280,6 +281,40 @@ equations_at_hand_lower_what_is_wanted(void **state)
 }
 
 /* Lost repairs, keepalives and FEEDBACKs are not asked for once a REPAIR has spanned them. */
+/* Where repairs are sent ahead, a packet is asked for when four of them could have brought it. */
+static void
+requests_wait_for_repairs_sent_ahead(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t apart_ns, waits_ns;
+	} cases[] = {{MS / 8, MS}, {MS / 2, 2 * MS}, {MS * 3 / 4, 3 * MS}, {5 * MS, 4 * MS}};
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct journey j;
+		begin(&j, 4000, RTT);
+		j.line.why = WIRE_EXT_WHY_AHEAD;
+		j.is_mute = true;
+		send(&j, 3, 2); /* wakes it */
+		journey_run(&j, j.now_ns + 300 * MS);
+		fec_encoder_pause(j.line.e);
+		for (int i = 0; i < 60; i++) {
+			send(&j, 1, 0);
+			journey_send_in(&j, line_ahead(&j.line, WIRE_EXT_CLASS_LARGE, 1), 0);
+			journey_run(&j, j.now_ns + cases[k].apart_ns);
+		}
+		size_t before = j.feedbacks_n;
+		int64_t t0 = j.now_ns;
+		fec_encoder_pause(j.line.e);
+		send(&j, 3, 2);
+		journey_run(&j, t0 + 9 * MS);
+		assert_int_equal(j.feedbacks_n, before + 1);
+		/* The mean of the intervals has come near to what they are. */
+		assert_in_range(j.feedback_at[before] - t0, cases[k].waits_ns - 1000,
+			cases[k].waits_ns + MS / 10);
+		journey_end(&j);
+	}
+}
+
 static void
 what_is_no_source_is_not_asked_for(void **state)
 {
@@ -387,6 +422,7 @@ main(void)
 		cmocka_unit_test(a_block_lists_what_is_missing_and_wants_what_is_new),
 		cmocka_unit_test(many_missing_are_cut_into_blocks_of_what_the_solver_holds),
 		cmocka_unit_test(equations_at_hand_lower_what_is_wanted),
+		cmocka_unit_test(requests_wait_for_repairs_sent_ahead),
 		cmocka_unit_test(what_is_no_source_is_not_asked_for),
 		cmocka_unit_test(answers_bring_back_everything_on_a_lossy_path),
 	};
