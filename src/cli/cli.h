@@ -17,6 +17,7 @@ int check_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int show_main(int argc, char **argv);
 int status_main(int argc, char **argv);
+int set_main(int argc, char **argv);
 int genkey_main(int argc, char **argv);
 int genpsk_main(int argc, char **argv);
 int pubkey_main(int argc, char **argv);

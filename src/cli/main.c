@@ -20,6 +20,7 @@ static const struct {
 	{"run", run_main, "run a device, unconfigured or from a file, maybe in the foreground"},
 	{"show", show_main, "show running devices as wg does"},
 	{"status", status_main, "show running devices with all their counters"},
+	{"set", set_main, "change loss recovery and cipher of running peers"},
 	{"check", check_main, "say what is wrong with configuration files"},
 	{"genkey", genkey_main, "make a private key"},
 	{"genpsk", genpsk_main, "make a preshared key"},

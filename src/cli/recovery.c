@@ -27,9 +27,9 @@ recovery_extensions(const json_t *peer, char out[RECOVERY_TEXT_MAX])
 {
 	static const struct {
 		const char *state, *text;
-	} texts[] = {{"unknown", "nothing agreed, since there is no session yet"},
-		{"asking", "the other side is being asked"}, {"agreed", "agreed"},
-		{"stock", "none: the other side is plain WireGuard"}, {"off", "off"}};
+	} texts[] = {{"unknown", "no session yet"}, {"asking", "the other side is being asked"},
+		{"agreed", "agreed"}, {"stock", "none: the other side is plain WireGuard"},
+		{"off", "off"}};
 	const json_t *e = json_object_get(peer, "extensions");
 	const char *text = "?", *name = reply_text(e, "name", "");
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(texts); i++) {

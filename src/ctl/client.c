@@ -112,11 +112,9 @@ line_is_whole(const char *text, size_t len)
 }
 
 static enum weft_err
-make_request(const char *op, char **out)
+make_line(const json_t *request, char **out)
 {
-	json_t *o = json_pack("{s:s}", "op", op);
-	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
-	json_decref(o);
+	char *text = json_dumps(request, JSON_COMPACT);
 	if (!text) {
 		return WEFT_ENOMEM;
 	}
@@ -132,16 +130,16 @@ make_request(const char *op, char **out)
 }
 
 enum weft_err
-ctl_client_op(const char *path, const char *op, struct mono deadline, json_t **out)
+ctl_client_request(const char *path, const json_t *request, struct mono deadline, json_t **out)
 {
-	char *request, *reply;
+	char *line, *reply;
 	size_t len;
-	enum weft_err e = make_request(op, &request);
+	enum weft_err e = make_line(request, &line);
 	if (e) {
 		return e;
 	}
-	e = ctl_client_ask(path, request, deadline, line_is_whole, &reply, &len);
-	free(request);
+	e = ctl_client_ask(path, line, deadline, line_is_whole, &reply, &len);
+	free(line);
 	if (e) {
 		return e;
 	}
@@ -153,6 +151,18 @@ ctl_client_op(const char *path, const char *op, struct mono deadline, json_t **o
 	}
 	*out = o;
 	return WEFT_OK;
+}
+
+enum weft_err
+ctl_client_op(const char *path, const char *op, struct mono deadline, json_t **out)
+{
+	json_t *request = json_pack("{s:s}", "op", op);
+	if (!request) {
+		return WEFT_ENOMEM;
+	}
+	enum weft_err e = ctl_client_request(path, request, deadline, out);
+	json_decref(request);
+	return e;
 }
 
 enum weft_err

@@ -25,8 +25,11 @@ void ctl_client_free(char *reply, size_t reply_len);
 /* "get=1" over the UAPI. */
 WEFT_MUST_CHECK enum weft_err ctl_client_get(
 	const char *path, struct mono deadline, char **reply, size_t *reply_len);
-/* One operation over the control socket. WEFT_EPARSE: the reply is not an object. *out may be an
+/* One request over the control socket. WEFT_EPARSE: the reply is not an object. *out may be an
  * "error". */
+WEFT_MUST_CHECK enum weft_err ctl_client_request(
+	const char *path, const json_t *request, struct mono deadline, json_t **out);
+/* The same with an operation that takes no arguments. */
 WEFT_MUST_CHECK enum weft_err ctl_client_op(
 	const char *path, const char *op, struct mono deadline, json_t **out);
 /* Asks the device to end, and waits until the connection does: then its interface is gone.

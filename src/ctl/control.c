@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "ctl/peers.h"
 #include "ctl/server.h"
+#include "ctl/set.h"
 #include "ctl/status.h"
 #include "node/node.h"
 
@@ -91,22 +92,37 @@ reply_error(struct session *s, const char *code, const char *text)
 }
 
 static void
-op_version(struct ctl_control *c, struct session *s)
+op_version(struct ctl_control *c, struct session *s, const json_t *request)
 {
+	(void)request;
 	reply(s, json_pack("{s:s}", "version", c->config.version));
 }
 
 static void
-op_stop(struct ctl_control *c, struct session *s)
+op_stop(struct ctl_control *c, struct session *s, const json_t *request)
 {
 	(void)c;
+	(void)request;
 	s->has_stop = true;
 	reply(s, json_pack("{s:b}", "ok", 1));
 }
 
 static void
-op_status(struct ctl_control *c, struct session *s)
+op_set(struct ctl_control *c, struct session *s, const json_t *request)
 {
+	struct ctl_set_error error;
+	ctl_set(c->config.node, request, &error);
+	if (error.code) {
+		reply_error(s, error.code, error.text);
+	} else {
+		reply(s, json_pack("{s:b}", "ok", 1));
+	}
+}
+
+static void
+op_status(struct ctl_control *c, struct session *s, const json_t *request)
+{
+	(void)request;
 	if (ctl_peers_take(c->config.node, &s->peers)) {
 		reply_error(s, "memory", "out of memory");
 		return;
@@ -118,10 +134,11 @@ op_status(struct ctl_control *c, struct session *s)
 
 struct op {
 	const char *name;
-	void (*run)(struct ctl_control *c, struct session *s);
+	void (*run)(struct ctl_control *c, struct session *s, const json_t *request);
 };
 
 static const struct op ops[] = {
+	{"set", op_set},
 	{"status", op_status},
 	{"stop", op_stop},
 	{"version", op_version},
@@ -145,10 +162,10 @@ run_request(struct ctl_control *c, struct session *s, const char *text, size_t l
 			i++;
 		}
 		if (i < WEFT_ARRAY_LEN(ops)) {
-			ops[i].run(c, s);
+			ops[i].run(c, s, o);
 		} else {
-			reply_error(
-				s, "unknown_op", "no such operation; known: status, stop, version");
+			reply_error(s, "unknown_op",
+				"no such operation; known: set, status, stop, version");
 		}
 	}
 	json_decref(o);

@@ -66,6 +66,7 @@ ctl_peers_next(struct node *n, struct ctl_peers *peers, struct ctl_peer *out)
 		(void)node_lock_shared(n);
 		if (!wg_peer_is_removed(p)) {
 			wg_peer_info(p, &out->info);
+			node_ally_info(p, &out->ally);
 			wg_peer_psk(p, out->psk);
 			e = copy_allowed(p, out);
 		}

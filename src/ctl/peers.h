@@ -12,6 +12,7 @@
 
 #include "base/addr.h"
 #include "base/err.h"
+#include "node/ally.h"
 #include "wg/device.h"
 
 struct node;
@@ -25,6 +26,7 @@ struct ctl_peers {
 /* Zero-initialised, it is empty; used again for the next. */
 struct ctl_peer {
 	struct wg_peer_info info;
+	struct ally_info ally;
 	uint8_t psk[WG_KEY_LEN];
 	struct ip_prefix *allowed;
 	size_t allowed_n, allowed_cap;

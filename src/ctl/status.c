@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/status.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ctl/peers.h"
 #include "node/node.h"
+#include "node/policy.h"
 #include "pkt/drop.h"
+#include "wire/conf.h"
 #include "wire/key.h"
 
 static json_t *
@@ -91,6 +94,110 @@ ctl_status_device(struct node *n, const char *version)
 		"peer_count", count_json(peers));
 }
 
+/* JSON has no infinity; what is not finite is not known. */
+static json_t *
+real_json(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *
+ms_json(int64_t ns)
+{
+	return json_real((double)(ns / WEFT_NS_PER_US) / 1000.0);
+}
+
+static json_t *
+policy_json(const struct ally_policy *policy)
+{
+	struct conf_policy c;
+	char fec[CONF_FEC_TEXT_MAX];
+	policy_to_conf(policy, &c);
+	return json_pack("{s:b, s:s, s:i, s:s}", "extensions", (int)c.has_extensions, "fec",
+		conf_fec_format(&c, fec), "fec_delay_ms", (int)c.fec_delay_ms, "cipher",
+		conf_cipher_text(c.cipher));
+}
+
+static json_t *
+extensions_json(const struct ally_info *a)
+{
+	static const char *const states[] = {
+		[ALLY_STATE_UNKNOWN] = "unknown",
+		[ALLY_STATE_ASKING] = "asking",
+		[ALLY_STATE_AGREED] = "agreed",
+		[ALLY_STATE_STOCK] = "stock",
+		[ALLY_STATE_OFF] = "off",
+	};
+	return json_pack("{s:s, s:s}", "state", states[a->state], "name", a->name);
+}
+
+static json_t *
+fec_rx_json(const struct fec_decoder_stats *r)
+{
+	int64_t hold_avg_ns = r->held > 0 ? (int64_t)(r->hold_ns_sum / r->held) : 0;
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"received", count_json(r->received), "lost", count_json(r->lost), "runs",
+		count_json(r->runs), "recovered_ahead", count_json(r->recovered_ahead),
+		"recovered_answer", count_json(r->recovered_answer), "given_up",
+		count_json(r->given_up), "late", count_json(r->late), "repairs",
+		count_json(r->repairs), "repairs_useless", count_json(r->repairs_useless),
+		"repairs_refused", count_json(r->repairs_refused), "held", count_json(r->held),
+		"hold_avg_ms", ms_json(hold_avg_ns), "hold_max_ms",
+		ms_json((int64_t)r->hold_ns_max), "hold_sum_ms", ms_json((int64_t)r->hold_ns_sum));
+}
+
+/* Without a state: what is set, and why nothing is done. */
+static json_t *
+fec_json(const struct ally_info *a)
+{
+	static const char *const modes[] = {
+		[FEC_MODE_OFF] = "off",
+		[FEC_MODE_AUTO] = "auto",
+		[FEC_MODE_FIXED] = "fixed",
+	};
+	const struct fec_recovery_stats *f = &a->fec;
+	bool is_off = a->policy.fec.mode == FEC_MODE_OFF;
+	enum fec_why why = a->has_fec ? f->why : is_off ? FEC_WHY_OFF : FEC_WHY_NOT_AGREED;
+	json_t *o = json_pack("{s:s, s:s, s:s}", "mode", modes[a->policy.fec.mode], "why",
+		fec_why_name(why), "why_text", fec_why_text(why));
+	if (!o || !a->has_fec) {
+		return o;
+	}
+	json_t *more = json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o, s:o, s:o}",
+		"loss", real_json(f->loss), "burst", real_json(f->burst), "residual",
+		real_json(f->residual), "overhead", real_json(f->overhead), "ahead_share",
+		real_json(f->ahead_share), "rtt_ms",
+		f->rtt_ns > 0 ? ms_json(f->rtt_ns) : json_null(), "queue_ms", ms_json(f->queue_ns),
+		"sources", count_json(f->sources), "source_bytes", count_json(f->source_bytes),
+		"repairs_ahead", count_json(f->repairs_ahead), "repairs_answer",
+		count_json(f->repairs_answer), "repairs_tail", count_json(f->repairs_tail),
+		"repair_bytes", count_json(f->repair_bytes), "feedback_tx",
+		count_json(f->feedback_tx), "feedback_rx", count_json(f->feedback_rx), "peer_lost",
+		count_json(f->peer_lost), "peer_recovered_ahead",
+		count_json(f->peer_recovered_ahead), "peer_recovered_answer",
+		count_json(f->peer_recovered_answer), "peer_given_up", count_json(f->peer_given_up),
+		"rx", fec_rx_json(&f->rx));
+	bool ok = more && json_object_update(o, more) == 0;
+	json_decref(more);
+	if (!ok) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
+static json_t *
+agreed_json(const struct ally_info *a)
+{
+	bool is_aes = a->cipher == AEAD_CIPHER_AES_256_GCM;
+	return json_pack("{s:o, s:o, s:s, s:o}", "policy", policy_json(&a->policy), "extensions",
+		extensions_json(a), "cipher",
+		conf_cipher_text(is_aes ? CONF_CIPHER_AES_256_GCM : CONF_CIPHER_CHACHA20_POLY1305),
+		"fec", fec_json(a));
+}
+
 json_t *
 ctl_status_peer(const struct ctl_peer *p, struct wg_time now)
 {
@@ -100,8 +207,9 @@ ctl_status_peer(const struct ctl_peer *p, struct wg_time now)
 	bool had_handshake = i->last_handshake_wall_ns != 0;
 	/* The wall clock may have been set back since. */
 	int64_t age_ns = now.wall_ns - i->last_handshake_wall_ns;
-	return json_pack("{s:o, s:b, s:s?, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o}",
+	json_t *o = json_pack(
+		"{s:o, s:b, s:s?, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o, s:o, s:o}",
 		"public_key", key_json(true, i->public_key), "has_preshared_key", (int)i->has_psk,
 		"endpoint", has_endpoint ? endpoint_format(&i->endpoint, endpoint) : NULL,
 		"persistent_keepalive_s", (int)i->keepalive_s, "latest_handshake_s",
@@ -118,4 +226,12 @@ ctl_status_peer(const struct ctl_peer *p, struct wg_time now)
 		count_json(i->stale_initiations), "rejected_moves", count_json(i->rejected_moves),
 		"staged_packets", count_json(i->staged_packets), "staged_bytes",
 		count_json(i->staged_bytes));
+	json_t *agreed = o ? agreed_json(&p->ally) : NULL;
+	bool ok = agreed && json_object_update(o, agreed) == 0;
+	json_decref(agreed);
+	if (!ok) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
 }

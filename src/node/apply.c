@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/ally.h"
 #include "node/device.h"
+#include "node/policy.h"
 #include "node/route.h"
 #include "os/netlink.h"
 #include "os/resolve.h"
@@ -60,14 +62,19 @@ numeric_endpoint(const struct conf_peer *p, struct endpoint *out)
 }
 
 static enum weft_err
-apply_peer(struct wg_device *d, const struct conf_peer *p, struct wg_out *out)
+apply_peer(struct node *n, struct wg_device *d, const struct conf_peer *p, struct wg_out *out)
 {
 	struct wg_peer *peer = wg_peer_find(d, p->public_key);
-	if (!peer) {
-		enum weft_err e = wg_peer_add(d, p->public_key, &peer);
-		if (e) {
-			return e;
-		}
+	bool is_new = !peer;
+	enum weft_err e = is_new ? wg_peer_add(d, p->public_key, &peer) : WEFT_OK;
+	/* Of 10,000 peers most have nothing of their own, and cost nothing. */
+	if (!e && !(is_new && policy_is_default(&p->policy))) {
+		struct ally_policy policy;
+		policy_from_conf(&p->policy, &policy);
+		e = node_set_policy(n, peer, &policy);
+	}
+	if (e) {
+		return e;
 	}
 	if (p->has_psk) {
 		wg_peer_set_psk(peer, p->psk);
@@ -77,7 +84,7 @@ apply_peer(struct wg_device *d, const struct conf_peer *p, struct wg_out *out)
 		wg_peer_set_endpoint(peer, &at);
 	}
 	for (size_t i = 0; i < p->allowed.n; i++) {
-		enum weft_err e = wg_peer_allow(d, peer, &p->allowed.v[i].prefix);
+		e = wg_peer_allow(d, peer, &p->allowed.v[i].prefix);
 		if (e) {
 			return e;
 		}
@@ -98,7 +105,7 @@ apply_engine(struct node *n, const struct conf *c, const struct log *log)
 	}
 	enum weft_err e = WEFT_OK;
 	for (size_t i = 0; i < c->peers_n && !e; i++) {
-		e = apply_peer(d, &c->peers[i], out);
+		e = apply_peer(n, d, &c->peers[i], out);
 		if (e == WEFT_EINVAL) {
 			log_warn(log, "line %u: this peer has our own public key and is left out",
 				c->peers[i].pos.line);

@@ -128,7 +128,7 @@ class Terminal:
 
     def picture(self) -> str:
         """The last whole one, without colours."""
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.read().rpartition("\x1b[H")[2])
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.read().rpartition("\x1b[H")[2])
 
     def has_ended(self) -> bool:
         self.read()

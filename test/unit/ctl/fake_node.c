@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_node.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -76,6 +77,37 @@ node_set_fwmark(struct node *n, uint32_t mark)
 	return n->mark_err;
 }
 
+struct ally_info *
+fake_node_ally(struct wg_peer *p)
+{
+	struct ally_info *info = wg_peer_user(p);
+	if (!info) {
+		info = calloc(1, sizeof(*info));
+		assert_non_null(info);
+		info->policy = ALLY_POLICY_DEFAULT;
+		wg_peer_set_user(p, info);
+	}
+	return info;
+}
+
+enum weft_err
+node_set_policy(struct node *n, struct wg_peer *p, const struct ally_policy *policy)
+{
+	if (n->policies_left == 0) {
+		return WEFT_ENOMEM;
+	}
+	n->policies_left--;
+	fake_node_ally(p)->policy = *policy;
+	return WEFT_OK;
+}
+
+void
+node_ally_info(const struct wg_peer *p, struct ally_info *out)
+{
+	const struct ally_info *info = wg_peer_user(p);
+	*out = info ? *info : (struct ally_info){.policy = ALLY_POLICY_DEFAULT};
+}
+
 void
 node_facts(struct node *n, struct node_facts *out)
 {
@@ -109,7 +141,7 @@ void
 fake_node_init(struct node *n)
 {
 	const struct wg_device_config config = {.entropy = os_entropy()};
-	*n = (struct node){.port = 51820};
+	*n = (struct node){.port = 51820, .policies_left = UINT_MAX};
 	os_rwlock_init(&n->lock);
 	n->out = (struct wg_out){.msgs = n->msgs,
 		.msgs_cap = WEFT_ARRAY_LEN(n->msgs),
@@ -159,6 +191,9 @@ fake_node_fini(struct node *n)
 	assert_int_not_equal(access(n->uapi_path, F_OK), 0);
 	assert_int_not_equal(access(n->control_path, F_OK), 0);
 	os_loop_free(n->loop);
+	for (struct wg_peer *p = wg_peer_next(n->device, NULL); p; p = wg_peer_next(n->device, p)) {
+		free(wg_peer_user(p));
+	}
 	wg_device_free(n->device);
 	os_rwlock_fini(&n->lock);
 	snprintf(path, sizeof(path), "%s/uapi", n->folder);

@@ -9,6 +9,7 @@
 #include "ctl/control.h"
 #include "ctl/path.h"
 #include "ctl/uapi.h"
+#include "node/ally.h"
 #include "node/node.h"
 #include "os/loop.h"
 #include "os/thread.h"
@@ -23,6 +24,7 @@ struct node {
 	uint16_t port;
 	uint32_t mark;
 	enum weft_err port_err, mark_err; /* what the next change gives */
+	unsigned policies_left;           /* so many can be set before memory runs out */
 	unsigned port_changes, mark_changes;
 	struct node_stats stats;
 
@@ -44,5 +46,7 @@ void fake_node_fini(struct node *n);
 /* A peer with public key {i, i >> 8, ..., 9} and one prefix. */
 void fake_node_add_peer(struct node *n, unsigned i);
 size_t fake_node_peers(struct node *n);
+/* What node_ally_info() tells of a peer, for the test to change: under node_lock(). */
+struct ally_info *fake_node_ally(struct wg_peer *p);
 
 #endif
