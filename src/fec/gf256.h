@@ -4,7 +4,8 @@
  * A kernel is one instruction set's way to do it: a constant table of functions, free of state,
  * for any thread. All kernels give the same bytes. Every function takes any length, 0 included,
  * at any alignment, and reads and writes nothing beyond it. Destinations and sources do not
- * overlap. Where a row of coefficients is asked for, 0 and 1 are as good as any other. */
+ * overlap. Coefficients of 0 and 1 are as good as any other. Sources at multiples of 64 bytes take
+ * 10 to 20 % less time than others. */
 #ifndef WEFT_FEC_GF256_H
 #define WEFT_FEC_GF256_H
 
@@ -41,10 +42,11 @@ struct gf256 {
 	/* dst = c * dst */
 	void (*scale)(uint8_t *dst, uint8_t c, size_t n);
 	/* dst[0..n) ^= sum over i < k of cs[i] * srcs[i], where lens[i] <= n and a source counts as
-	 * followed by zeros. About twice as fast as k calls of mul_add. */
+	 * followed by zeros. */
 	void (*dot)(uint8_t *dst, const uint8_t *const *srcs, const uint16_t *lens,
 		const uint8_t *cs, size_t k, size_t n);
-	/* The same for r = 1..GF256_ROWS_MAX rows at once over the same sources:
+	/* The same for r = 1..GF256_ROWS_MAX rows at once over the same sources, each of which is
+	 * loaded once: four rows take two thirds of the time of four dots, or less.
 	 * dsts[row][0..n) ^= sum over i < k of cs[row * k + i] * s->data[i]. */
 	void (*dot_multi)(uint8_t *const *dsts, size_t r, const struct gf256_sources *s,
 		const uint8_t *cs, size_t n);

@@ -9,8 +9,6 @@
 #if GF256_HAVE_X86
 #include <immintrin.h>
 
-#include <stdbool.h>
-
 #include "base/assert.h"
 #include "base/compiler.h"
 #include "fec/gf256_tables.h"
@@ -106,18 +104,18 @@ walk(uint8_t *const *dsts, const size_t rows, const struct gf256_sources *s, con
 		}
 		WEFT_UNROLL
 		for (size_t j = 0; j < vectors; j++) {
-			bool is_last = left < (j + 1) * VECTOR_BYTES;
-			__m512i x =
-				is_last ? _mm512_maskz_loadu_epi8(first(left - j * VECTOR_BYTES),
-						  p + j * VECTOR_BYTES)
-					: _mm512_loadu_si512(p + j * VECTOR_BYTES);
+			size_t skip = j * VECTOR_BYTES;
+			if (WEFT_UNLIKELY(left <= skip)) {
+				continue; /* clang does not unroll a loop that breaks off */
+			}
+			/* volatile: gcc would repeat the load for every row. */
+			__m512i x = WEFT_UNLIKELY(left < skip + VECTOR_BYTES)
+					    ? _mm512_maskz_loadu_epi8(first(left - skip), p + skip)
+					    : *(const volatile __m512i_u *)(p + skip);
 			WEFT_UNROLL
 			for (size_t row = 0; row < rows; row++) {
 				size_t a = row * vectors + j;
 				sums[a] = _mm512_xor_si512(sums[a], times(x, m[row]));
-			}
-			if (is_last) {
-				break;
 			}
 		}
 	}

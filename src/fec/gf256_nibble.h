@@ -5,7 +5,9 @@
  * text for all of them: the file that includes this has defined
  *
  *	ISA, KERNEL, KERNEL_NAME
- *	VEC, VECTOR_BYTES			a vector, and how many bytes it has
+ *	VEC, VECTOR_BYTES			a vector, and how many bytes it has. A bare type:
+ *						gcc 12 loses half of one in a struct that a
+ *						function returns
  *	VECTORS(rows)				of each row in one walk
  *	vec_load(p), vec_store(p, x), vec_xor(x, y), vec_zero()
  *	vec_load_some(p, n, before)		n < VECTOR_BYTES bytes, then zeros; as many
@@ -91,13 +93,16 @@ load_at(const uint8_t *p, size_t j, size_t left, size_t before)
 	return vec_load_some(p + skip, left - skip, before + skip);
 }
 
-/* Columns [at, at + width) of all rows, which registers hold while the sources pass by. */
+/* Columns [at, at + width) of all rows, which registers hold while the sources pass by. A helper
+ * that took `sums` by address would put it into memory. */
 ISA static WEFT_ALWAYS_INLINE void
 walk(uint8_t *const *dsts, const size_t rows, const struct gf256_sources *s, const uint8_t *cs,
 	size_t at, size_t width)
 {
 	const size_t vectors = VECTORS(rows);
 	VEC sums[GF256_ROWS_MAX * VECTORS(1)];
+	struct vec_factor f[GF256_ROWS_MAX];
+	struct vec_halves h[VECTORS(1)];
 	WEFT_UNROLL
 	for (size_t a = 0; a < rows * vectors; a++) {
 		sums[a] = load_at(dsts[a / vectors] + at, a % vectors, width, at);
@@ -108,18 +113,33 @@ walk(uint8_t *const *dsts, const size_t rows, const struct gf256_sources *s, con
 		}
 		const uint8_t *p = s->data[i] + at;
 		size_t left = s->lens[i] - at;
-		struct vec_halves h[VECTORS(1)];
-		WEFT_UNROLL
-		for (size_t j = 0; j < vectors; j++) {
-			h[j] = vec_halves(load_at(p, j, left, at));
-		}
-		WEFT_UNROLL
-		for (size_t row = 0; row < rows; row++) {
-			const struct vec_factor f = vec_factor(cs[row * s->k + i]);
+		/* Of 16 registers, the tables of two rows leave room for sums; those of four do
+		 * not, and there the halves of few vectors stay while the tables pass by. */
+		if (rows <= 2) {
+			WEFT_UNROLL
+			for (size_t row = 0; row < rows; row++) {
+				f[row] = vec_factor(cs[row * s->k + i]);
+			}
+			WEFT_UNROLL
+			for (size_t a = 0; a < rows * vectors; a++) {
+				size_t j = a / rows, row = a % rows, to = row * vectors + j;
+				if (row == 0) {
+					h[j] = vec_halves(load_at(p, j, left, at));
+				}
+				sums[to] = vec_xor(sums[to], vec_product(&f[row], &h[j]));
+			}
+		} else {
 			WEFT_UNROLL
 			for (size_t j = 0; j < vectors; j++) {
-				size_t a = row * vectors + j;
-				sums[a] = vec_xor(sums[a], vec_product(&f, &h[j]));
+				h[j] = vec_halves(load_at(p, j, left, at));
+			}
+			WEFT_UNROLL
+			for (size_t a = 0; a < rows * vectors; a++) {
+				size_t row = a / vectors;
+				if (a % vectors == 0) {
+					f[row] = vec_factor(cs[row * s->k + i]);
+				}
+				sums[a] = vec_xor(sums[a], vec_product(&f[row], &h[a % vectors]));
 			}
 		}
 	}

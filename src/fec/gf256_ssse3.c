@@ -14,7 +14,7 @@
 #define VECTOR_BYTES 16u
 #define KERNEL gf256_ssse3
 #define KERNEL_NAME "ssse3"
-#define VECTORS(rows) ((rows) == 1 ? 8u : (rows) == 2 ? 4u : 2u)
+#define VECTORS(rows) ((rows) == 1 ? 6u : (rows) == 2 ? 4u : 2u)
 
 struct vec_factor {
 	__m128i low, high;
