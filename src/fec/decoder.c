@@ -199,13 +199,18 @@ extend(struct fec_decoder *d, uint64_t counter, bool was_awake)
 		fec_hold_start(&d->hold, counter);
 		fec_report_changed(d);
 	}
+	if (skipped > 0 && d->is_overflowed) {
+		d->stats.overflowed += skipped;
+		return fec_gaps_extend(g, counter, d->now, FEC_SKIP_OVERFLOW);
+	}
 	if (skipped > 0) {
 		d->quiet_n = 0;
 	}
 	bool is_waited = (was_awake && d->is_trusted) ||
 			 (d->last_repair_ns != FEC_NEVER_NS &&
 				 d->now.ns - d->last_repair_ns < REPAIRED_LATELY_NS);
-	return fec_gaps_extend(g, counter, d->now, is_waited);
+	return fec_gaps_extend(
+		g, counter, d->now, is_waited ? FEC_SKIP_WAITED_LOSS : FEC_SKIP_LOSS);
 }
 
 /* While idle: true when it stays so. */
@@ -223,6 +228,12 @@ note_idle(struct fec_decoder *d, uint64_t counter)
 		}
 		return true;
 	}
+	if (d->is_overflowed) {
+		d->stats.overflowed += counter - d->next;
+		d->next = counter + 1;
+		d->highest_at = d->now;
+		return true;
+	}
 	if (fec_decoder_wake(d, d->next)) {
 		return false;
 	}
@@ -231,6 +242,12 @@ note_idle(struct fec_decoder *d, uint64_t counter)
 	d->next = counter + 1;
 	d->highest_at = d->now;
 	return true;
+}
+
+void
+fec_decoder_set_overflow(struct fec_decoder *d, bool has_overflowed)
+{
+	d->is_overflowed = has_overflowed;
 }
 
 bool

@@ -57,6 +57,11 @@ void fec_decoder_free(struct fec_decoder *d);
 /* Round-trip time for the reordering grace and the hold; 0 = unknown (10 ms is assumed). */
 void fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns);
 
+/* Whether the receive socket has dropped datagrams just before those that come now. Gaps found
+ * while it has are no loss of the path: whoever is too slow to take packets is not helped by more
+ * of them, so none is asked for and none awaited. */
+void fec_decoder_set_overflow(struct fec_decoder *d, bool has_overflowed);
+
 /* n packets with consecutive counters, none of them a frame. True: nothing is missing, nothing
  * waits, the decoder is idle and the run continues where the last ended: noted, the caller
  * delivers them itself. False: nothing happened; give them one by one. */
@@ -90,7 +95,8 @@ struct fec_decoder_stats {
 	uint64_t repairs, repairs_useless,
 		repairs_refused;                 /* arrived; nothing new in them; dropped */
 	uint64_t held, hold_ns_sum, hold_ns_max; /* received, had to wait, went out; how long */
-	uint64_t late; /* missing ones that came by themselves after the grace */
+	uint64_t overflowed; /* missing after an overflow of our own socket; not counted as lost */
+	uint64_t late;       /* missing ones that came by themselves after the grace */
 };
 void fec_decoder_stats(const struct fec_decoder *d, struct fec_decoder_stats *out);
 

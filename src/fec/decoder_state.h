@@ -30,11 +30,12 @@ struct fec_decoder {
 
 	bool is_begun; /* a counter has been seen */
 	bool is_awake;
-	bool has_memory;  /* taken at the first wake */
-	bool is_trusted;  /* the other side repairs: no loss went by without a REPAIR lately */
-	uint64_t next;    /* not awake: the counter that continues */
-	uint32_t quiet_n; /* packets since the last gap or REPAIR */
-	struct mono now;  /* of the last call */
+	bool has_memory;    /* taken at the first wake */
+	bool is_overflowed; /* gaps found now are our own socket's doing */
+	bool is_trusted;    /* the other side repairs: no loss went by without a REPAIR lately */
+	uint64_t next;      /* not awake: the counter that continues */
+	uint32_t quiet_n;   /* packets since the last gap or REPAIR */
+	struct mono now;    /* of the last call */
 	struct mono highest_at;
 	int64_t last_repair_ns;
 	int64_t last_ahead_ns;     /* a REPAIR that was sent ahead */

@@ -33,16 +33,21 @@ fec_gaps_start(struct fec_gaps *g, uint64_t counter)
 }
 
 struct fec_record *
-fec_gaps_extend(struct fec_gaps *g, uint64_t counter, struct mono now, bool is_waited)
+fec_gaps_extend(struct fec_gaps *g, uint64_t counter, struct mono now, enum fec_skip why)
 {
 	weft_dassert(counter >= g->high && counter - g->low <= g->mask);
 	for (; g->high < counter; g->high++) {
+		if (why == FEC_SKIP_OVERFLOW) {
+			g->records[g->high & g->mask] = (struct fec_record){
+				.state = FEC_STATE_GONE, .maybe = FEC_MAYBE_ANY};
+			continue;
+		}
 		g->records[g->high & g->mask] = (struct fec_record){
 			.detected_ns = now.ns,
 			.state = FEC_STATE_MISSING,
 			.maybe = FEC_MAYBE_ANY,
 			.is_gap = true,
-			.is_waited = is_waited,
+			.is_waited = why == FEC_SKIP_WAITED_LOSS,
 		};
 		g->missing_n++;
 		g->unripe_n++;

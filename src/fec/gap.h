@@ -74,9 +74,16 @@ fec_gaps_at(const struct fec_gaps *g, uint64_t counter)
 	return counter >= g->low && counter < g->high ? &g->records[counter & g->mask] : NULL;
 }
 
-/* A record, HERE, for `counter` >= high, and MISSING ones for those skipped. There must be room. */
+/* Why counters were skipped. */
+enum fec_skip {
+	FEC_SKIP_LOSS,        /* on the path, it seems */
+	FEC_SKIP_WAITED_LOSS, /* likewise, and TCP behind it waits */
+	FEC_SKIP_OVERFLOW,    /* our own socket was full: nobody's loss to repair */
+};
+/* A record, HERE, for `counter` >= high, and for those skipped MISSING ones, or GONE after an
+ * overflow. There must be room. */
 struct fec_record *fec_gaps_extend(
-	struct fec_gaps *g, uint64_t counter, struct mono now, bool is_waited);
+	struct fec_gaps *g, uint64_t counter, struct mono now, enum fec_skip why);
 /* The oldest record leaves. One that is MISSING is given up. */
 void fec_gaps_drop(struct fec_gaps *g);
 /* n counters beyond all records were lost at once, and for good. */

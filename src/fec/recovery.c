@@ -79,6 +79,7 @@ add_rx(struct fec_decoder_stats *sum, const struct fec_decoder *d)
 	sum->held += s.held;
 	sum->hold_ns_sum += s.hold_ns_sum;
 	sum->hold_ns_max = s.hold_ns_max > sum->hold_ns_max ? s.hold_ns_max : sum->hold_ns_max;
+	sum->overflowed += s.overflowed;
 	sum->late += s.late;
 }
 
@@ -463,6 +464,12 @@ decoder_of(struct fec_recovery *r, struct fec_session *s)
 	return s->decoder;
 }
 
+void
+fec_recovery_set_overflow(struct fec_recovery *r, bool has_overflowed)
+{
+	r->has_overflowed = has_overflowed;
+}
+
 bool
 fec_recovery_skip(
 	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n)
@@ -494,6 +501,7 @@ fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
 	struct wire_ext_repair repair;
 	struct wire_ext_feedback feedback;
 	if (d) {
+		fec_decoder_set_overflow(d, r->has_overflowed);
 		fec_decoder_packet(d, now, counter, !is_frame && len > 0, data, len, ecn, out);
 	} else if (!is_frame && len > 0) {
 		weft_dassert(out->n < out->cap);

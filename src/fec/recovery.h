@@ -63,6 +63,8 @@ size_t fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t sess
 uint64_t fec_recovery_due_session(struct fec_recovery *r, struct mono now, unsigned index);
 
 /* --- receiving --- */
+/* As fec_decoder_set_overflow(), for what is given from now on. */
+void fec_recovery_set_overflow(struct fec_recovery *r, bool has_overflowed);
 /* As fec_decoder_skip(). */
 bool fec_recovery_skip(
 	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n);

@@ -36,6 +36,7 @@ struct fec_recovery {
 	uint64_t order;
 	struct mono sent_at;                       /* anything, in any session */
 	unsigned source_len[WIRE_EXT_CLASS_COUNT]; /* about the longest lately */
+	bool has_overflowed;                       /* our own receive socket, just now */
 	double answers;                            /* that may be sent */
 	double purse;                              /* bytes, while congested */
 	double source_bytes_lately, repair_bytes_lately;

@@ -18,6 +18,7 @@ ingress_job_init(struct ingress_job *j)
 	j->job.kind = JOB_KIND_INGRESS;
 	j->ops_n = 0;
 	j->runs_n = 0;
+	j->has_overflow = false;
 }
 
 static void
@@ -160,6 +161,8 @@ ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *
 	j->runs_n = 0;
 	j->buf_used = 0;
 	j->looks = 0;
+	const uint64_t *overflows = &w->link->stats.drops.n[DROP_LINK_RX_OVERFLOW];
+	uint64_t overflows_before = *overflows;
 	*is_empty = false;
 	os_rwlock_read_lock(w->env.lock);
 	while (take_received(w, j, now)) {
@@ -176,6 +179,9 @@ ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *
 		}
 	}
 	os_rwlock_read_unlock(w->env.lock);
+	w->has_overflow |= *overflows != overflows_before;
+	j->has_overflow = w->has_overflow;
+	w->has_overflow = w->has_overflow && w->rx_i < w->rx_n;
 	return j->ops_n > 0;
 }
 

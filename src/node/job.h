@@ -86,7 +86,8 @@ struct ingress_job {
 	struct aead_op ops[JOB_PKTS_MAX];
 	uint8_t ecn[JOB_PKTS_MAX]; /* of the outer header */
 	size_t ops_n;
-	size_t looks; /* datagrams looked at; 0..JOB_LOOKS_MAX */
+	bool has_overflow; /* the socket has dropped some of what came between these */
+	size_t looks;      /* datagrams looked at; 0..JOB_LOOKS_MAX */
 	struct ingress_run runs[JOB_RUNS_MAX];
 	size_t runs_n;
 	size_t buf_used;

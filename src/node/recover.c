@@ -127,6 +127,9 @@ recover_received(struct worker *w, struct ingress_job *j, struct ingress_run *r,
 	struct ally *a = wg_peer_ally(wg_session_peer(r->session));
 	os_mutex_lock(&a->mutex);
 	uint64_t id = wg_session_id(r->session);
+	if (a->recovery) {
+		fec_recovery_set_overflow(a->recovery, j->has_overflow);
+	}
 	bool is_quiet =
 		is_plain(j, r) && (!a->recovery || fec_recovery_skip(a->recovery, now.mono, id,
 							   j->ops[r->first].counter, r->n));

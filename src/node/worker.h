@@ -78,6 +78,7 @@ struct worker {
 	/* Inbound. */
 	struct link_rx rx[JOB_RX_MAX];
 	size_t rx_n, rx_i; /* entries rx_i.. are not yet taken */
+	bool has_overflow; /* the socket has dropped some just before these */
 	size_t rx_off;     /* bytes of entry rx_i already taken */
 	struct ingress_job *ingress;
 	struct gro_pkt *pkts; /* on their way to the port, in order */

@@ -523,6 +523,44 @@ settings_out_of_range_are_refused(void **state)
 	fec_decoder_free(NULL);
 }
 
+static void
+gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss(void **state)
+{
+	(void)state;
+	struct fec_decoder *d;
+	const struct fec_decoder_config c = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 256,
+		.bytes = 65536,
+		.packet_max = 1420};
+	struct fec_packet packets[8];
+	struct fec_out out = {.packets = packets, .cap = 8};
+	struct fec_decoder_stats stats;
+	struct wire_ext_feedback f;
+	uint8_t byte = 0;
+	assert_int_equal(fec_decoder_new(&c, &d), WEFT_OK);
+	assert_true(fec_decoder_skip(d, (struct mono){1 * MS}, 0, 10));
+	/* Idle: it stays so. */
+	fec_decoder_set_overflow(d, true);
+	assert_false(fec_decoder_skip(d, (struct mono){2 * MS}, 30, 10));
+	fec_decoder_packet(d, (struct mono){2 * MS}, 30, false, &byte, 0, 0, &out);
+	fec_decoder_set_overflow(d, false);
+	assert_true(fec_decoder_skip(d, (struct mono){2 * MS}, 31, 9));
+	assert_int_equal(fec_decoder_deadline(d).ns, INT64_MAX);
+	/* Awake after a true loss of one, which alone is told of. */
+	fec_decoder_packet(d, (struct mono){3 * MS}, 41, false, &byte, 0, 0, &out);
+	fec_decoder_set_overflow(d, true);
+	fec_decoder_packet(d, (struct mono){3 * MS}, 50, false, &byte, 0, 0, &out);
+	fec_decoder_set_overflow(d, false);
+	assert_true(fec_decoder_feedback(d, (struct mono){60 * MS}, &f));
+	assert_int_equal(f.lost, 1);
+	assert_int_equal(f.blocks_n, 1);
+	assert_int_equal(f.blocks[0].span, 1);
+	fec_decoder_stats(d, &stats);
+	assert_int_equal(stats.overflowed, 20 + 8);
+	assert_int_equal(stats.lost, 1);
+	fec_decoder_free(d);
+}
+
 int
 main(void)
 {
@@ -537,6 +575,7 @@ main(void)
 		cmocka_unit_test(useless_repairs_are_counted_and_nothing_else),
 		cmocka_unit_test(a_late_original_is_delivered_once),
 		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
+		cmocka_unit_test(gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss),
 		cmocka_unit_test(settings_out_of_range_are_refused),
 	};
 	return cmocka_run_group_tests_name("fec/decoder", tests, NULL, NULL);
