@@ -194,7 +194,7 @@ receive(struct fec_link *l, unsigned to, const struct emu_packet *p)
 	size_t len = p->len - FEC_LINK_HEADER;
 	memcpy(&session, p->data, 8);
 	memcpy(&counter, p->data + 8, 8);
-	if (session + FEC_SESSIONS <= e->session) {
+	if (session + FEC_SESSIONS <= e->session || session < e->session_min) {
 		return; /* its keys are gone */
 	}
 	bool *seen = seen_of(e, session);
@@ -428,6 +428,7 @@ fec_link_restart(struct fec_link *l, unsigned end, const struct fec_policy *poli
 	fec_recovery_free(l->ends[end].recovery);
 	l->ends[end].recovery = NULL;
 	fec_link_rekey(l);
+	l->ends[end].session_min = l->ends[end].session;
 	if (!new_recovery(l, end, policy)) {
 		return false;
 	}

@@ -47,7 +47,7 @@ struct fec_link_counts {
 
 struct fec_link_end {
 	struct fec_recovery *recovery;
-	uint64_t session;
+	uint64_t session, session_min;       /* keys of older ones are gone */
 	uint64_t counters[FEC_SESSIONS + 1]; /* the next, by session modulo */
 	struct emu_channel out;              /* towards the other end */
 	struct fec_link_flow flow;           /* pps 0: silent */
