@@ -276,13 +276,33 @@ take_run(struct worker *w, struct ingress_job *j, const struct ingress_run *r)
 	}
 }
 
+/* A peer's ally comes with its first session, and a HELLO may stand right behind the message that
+ * confirms that: in the same job. */
+static bool
+has_stranger(const struct worker *w, const struct ingress_job *j)
+{
+	for (size_t i = 0; w->env.allies && i < j->runs_n; i++) {
+		if (!wg_peer_ally(wg_session_peer(j->runs[i].session))) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void
 ingress_deliver(struct worker *w, struct ingress_job *j, struct wg_time now)
 {
 	os_rwlock_read_lock(w->env.lock);
 	for (size_t i = 0; i < j->runs_n; i++) {
+		accept_run(w, j, &j->runs[i], now);
+	}
+	if (has_stranger(w, j)) {
+		os_rwlock_read_unlock(w->env.lock);
+		worker_settle(w, now);
+		os_rwlock_read_lock(w->env.lock);
+	}
+	for (size_t i = 0; i < j->runs_n; i++) {
 		struct ingress_run *r = &j->runs[i];
-		accept_run(w, j, r, now);
 		if (wg_peer_ally(wg_session_peer(r->session))) {
 			recover_received(w, j, r, now);
 		} else {

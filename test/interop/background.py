@@ -19,6 +19,7 @@ REKEY_RUN_S = 132  # REKEY_AFTER_TIME is 120 s
 PING_INTERVAL_S = 0.25
 UDP_HEADER = 8
 INITIATION, RESPONSE, KEEPALIVE = 148, 92, 32  # bytes of a message
+PING = 128  # of the 84 bytes that ping sends
 
 ORDERS = {"weft calls go": (WEFT, GO), "go calls weft": (GO, WEFT)}
 
@@ -39,12 +40,21 @@ def count_messages(case: Case, name: str, hook: str, length: int) -> None:
     case.counters[name] = Fault(case.wire.b, name, f"udp length {length + UDP_HEADER}", "accept", hook)
 
 
+def count_frames(case: Case) -> None:
+    """Counts, both ways, what is neither handshake, ping nor keepalive, and data whose second byte is not 0."""
+    known = ", ".join(str(n + UDP_HEADER) for n in (INITIATION, RESPONSE, KEEPALIVE, PING))
+    for hook in ("input", "output"):
+        case.counters["frames " + hook] = Fault(case.wire.b, "frames_" + hook, f"meta l4proto udp udp dport 51820 udp length != {{ {known} }}", "accept", hook)
+        case.counters["marked " + hook] = Fault(case.wire.b, "marked_" + hook, "meta l4proto udp udp dport 51820 @th,64,8 4 @th,72,24 != 0", "accept", hook)
+
+
 def start_rekey(lab: Lab, kinds: tuple[str, str]) -> Case:
     """A calls B, then both ping for longer than a key lives."""
     wire = pair(lab)
     case = Case(wire, ends("", wire.b4), time.time())
     count_messages(case, "initiations", "input", INITIATION)
     count_messages(case, "responses", "output", RESPONSE)
+    count_frames(case)
     case.ends.up(wire.a, kinds[0], wire.b, kinds[1])
     wait_ping(wire.a, B4)
     count = str(int(REKEY_RUN_S / PING_INTERVAL_S))

@@ -22,6 +22,15 @@ def test_one_rekey_in_132_seconds_of_traffic_and_no_packet_lost(slow_cases, orde
 
 
 @pytest.mark.parametrize("order", ORDERS)
+def test_a_rekeyed_session_with_a_stock_peer_has_no_more_frames(slow_cases, order):
+    """Who calls asks three times in the first session, the other side never."""
+    counters = slow_cases["rekey: " + order].counters
+    wait_for(lambda: counters["responses"].count() == 2, 30, "the rekey")
+    assert counters["frames input"].count() == (3 if order.startswith("weft") else 0)
+    assert counters["frames output"].count() == counters["marked input"].count() == counters["marked output"].count() == 0
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_silent_receiver_sends_exactly_one_passive_keepalive(slow_cases, order):
     case = slow_cases["passive: " + order]
     # 10 s after the packet; a second would come 10 s later at the earliest.

@@ -131,12 +131,12 @@ def dump(ns: Namespace, name: str) -> Dump:
 
 
 class GoDevice:
-    """A wireguard-go device, set up by hand with wg and ip."""
+    """A wireguard-go device, set up by hand with wg and ip. is_verbose: its log says what it drops, packet by packet."""
 
-    def __init__(self, ns: Namespace, name: str, conf: Conf):
+    def __init__(self, ns: Namespace, name: str, conf: Conf, is_verbose: bool = False):
         self.ns, self.name, self.conf = ns, name, conf
         # UAPI sockets live here; wireguard-go makes the folder itself, wg only looks.
-        self.process: Process = ns.spawn("wireguard-go", "-f", name)
+        self.process: Process = ns.spawn("wireguard-go", "-f", name, env={"LOG_LEVEL": "verbose"} if is_verbose else None)
         wait_for(lambda: ns.run("test", "-S", f"/run/wireguard/{name}.sock", check=False).returncode == 0, 5, "wireguard-go's socket")
         self.setconf(conf)
         for a in conf.addresses:

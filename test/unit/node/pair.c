@@ -130,12 +130,14 @@ pair_peer(struct pair *p, unsigned i)
 	return wg_peer_next(p->node[i].device, NULL);
 }
 
+const struct ally_policy pair_no_policy = {0};
+
 static void
 ally(struct pair_node *n, struct wg_peer *peer, const struct ally_policy *policy)
 {
 	allies_init(&n->allies, "node", 1420);
 	n->has_allies = policy != NULL;
-	if (policy) {
+	if (policy && policy != &pair_no_policy) {
 		struct ally *a = ally_of(&n->allies, peer);
 		assert_non_null(a);
 		(void)ally_set_policy(&n->allies, a, policy, (struct mono){0});

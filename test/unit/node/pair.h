@@ -44,6 +44,8 @@ struct pair {
 
 /* Keys, peers (10.0.0.1 behind node 0, 10.0.0.2 behind node 1) and endpoints are set. */
 void pair_init(struct pair *p, unsigned workers, uint64_t seed);
+/* The policy of a node that speaks extension frames and was told nothing of its peer. */
+extern const struct ally_policy pair_no_policy;
 /* The same; a node with a policy speaks extension frames, one without (NULL) is a stock one. */
 void pair_init_allied(struct pair *p, unsigned workers, uint64_t seed,
 	const struct ally_policy *const policies[2]);

@@ -70,6 +70,25 @@ recover_agrees_by_hello_and_moves_to_the_common_cipher(void **state)
 	pair_fini(&p);
 }
 
+/* The HELLO comes right behind the packet that confirms the first session, in the same batch. */
+static void
+recover_answers_the_first_hello_of_a_peer_without_policy(void **state)
+{
+	(void)state;
+	const struct ally_policy *const none[2] = {&pair_no_policy, &pair_no_policy};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 1, 1, none);
+	meet(&p, &ms);
+	for (unsigned i = 0; i < 2; i++) {
+		struct ally_info info;
+		ally_info(pair_peer(&p, i), &info);
+		assert_int_equal(info.state, ALLY_STATE_AGREED);
+		assert_int_equal(ext_drops(&p, i), 0);
+	}
+	pair_fini(&p);
+}
+
 static void
 recover_sends_a_stock_peer_three_hellos_and_nothing_else(void **state)
 {
@@ -203,6 +222,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recover_agrees_by_hello_and_moves_to_the_common_cipher),
+		cmocka_unit_test(recover_answers_the_first_hello_of_a_peer_without_policy),
 		cmocka_unit_test(recover_sends_a_stock_peer_three_hellos_and_nothing_else),
 		cmocka_unit_test(recover_is_silent_towards_a_peer_with_extensions_off),
 		cmocka_unit_test(recover_brings_back_what_a_lossy_link_takes),
