@@ -35,7 +35,7 @@ data_without_answer_is_answered_by_a_keepalive_after_10_s(void **state)
 	struct world w;
 	setup(&w, 1);
 	uint64_t before = w.sides[0].keepalives;
-	world_send(&w, 0, 1, "x");
+	world_send(&w, 0, 1, "E"); /* begins as IPv4 does, and so is data */
 	world_run_s(&w, 9.9);
 	assert_int_equal(w.sides[0].keepalives, before);
 	world_run_s(&w, 0.2);
@@ -444,13 +444,14 @@ active_flow_needs_few_exclusive_calls(void **state)
 	struct wg_peer *p = world_peer(&w, 0, 1);
 	struct wg_session *s = p->current;
 	struct endpoint from = wg_peer_endpoint(p);
+	uint8_t packet[64] = {0x45}; /* IPv4 */
 	unsigned notes = 0;
 	uint64_t replays = 0;
 	int64_t end = w.now.ns + 60 * WEFT_NS_PER_S;
 	for (uint64_t i = 100; w.now.ns < end; i++) {
 		struct wg_note note[2];
 		uint64_t counter;
-		struct aead_op op = {NULL, 64, true, i};
+		struct aead_op op = {packet, 64, true, i};
 		assert_non_null(wg_peer_begin_send(d, p, w.now, 1, 96, &counter, &note[0]));
 		wg_session_accept(d, s, w.now, &op, 1, &from, &replays, &note[1]);
 		for (int k = 0; k < 2; k++) {

@@ -11,6 +11,9 @@
 #include "wg/engine.h"
 #include "world.h"
 
+/* What opened messages hold: its first byte alone is looked at, and says IPv4. */
+static uint8_t packet[100] = {0x45};
+
 static void
 setup(struct world *w, uint64_t seed)
 {
@@ -143,10 +146,10 @@ accept_passes_each_counter_of_a_batch_once(void **state)
 	setup(&w, 5);
 	struct wg_peer *p = world_peer(&w, 1, 0);
 	struct endpoint from = wg_peer_endpoint(p);
-	struct aead_op ops[8] = {{NULL, 100, true, 500}, {NULL, 100, true, 501},
-		{NULL, 100, true, 500}, {NULL, 100, false, 502}, {NULL, 0, true, 503},
-		{NULL, 100, true, 20000}, {NULL, 100, true, 20000 - 8192},
-		{NULL, 100, true, 20000 - 8191}};
+	struct aead_op ops[8] = {{packet, 100, true, 500}, {packet, 100, true, 501},
+		{packet, 100, true, 500}, {packet, 100, false, 502}, {NULL, 0, true, 503},
+		{packet, 100, true, 20000}, {packet, 100, true, 20000 - 8192},
+		{packet, 100, true, 20000 - 8191}};
 	uint64_t replays = 10;
 	struct wg_note note;
 	struct wg_peer_info before = world_info(&w, 1, 0), after;
@@ -199,7 +202,7 @@ counters_at_the_end_of_a_session(void **state)
 	}
 	/* And the receiver takes none above. */
 	struct endpoint from = wg_peer_endpoint(p);
-	struct aead_op ops[2] = {{NULL, 16, true, last + 1}, {NULL, 16, true, last}};
+	struct aead_op ops[2] = {{packet, 16, true, last + 1}, {packet, 16, true, last}};
 	uint64_t replays = 0;
 	wg_session_accept(d, s, w.now, ops, 2, &from, &replays, &note);
 	assert_false(ops[0].ok);
@@ -248,7 +251,7 @@ stale_notes_do_no_harm(void **state)
 	struct wg_peer *p = world_peer(&w, 1, 0);
 	struct endpoint thief = world_endpoint(66, 6);
 	/* Notes of two batches that crossed a removal. */
-	struct aead_op op = {NULL, 16, true, 900};
+	struct aead_op op = {packet, 16, true, 900};
 	uint64_t replays = 0;
 	struct wg_note notes[2];
 	wg_session_accept(d, p->current, w.now, &op, 1, &thief, &replays, &notes[0]);
