@@ -194,14 +194,19 @@ allies_session(struct allies *t, struct wg_peer *p, struct mono now)
 
 /* What the two agreed on takes effect in this session. */
 static void
-take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session *s,
-	const struct wg_hello_terms *terms)
+take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session *s)
 {
-	memcpy(a->name, terms->name, sizeof(a->name));
-	wg_session_set_send_cipher(s, terms->cipher == WIRE_EXT_CIPHER_AES_256_GCM
+	struct wg_hello_terms terms;
+	if (!wg_hello_agreed(&a->hello, wg_session_id(s), &terms)) {
+		return;
+	}
+	if (terms.name[0]) {
+		memcpy(a->name, terms.name, sizeof(a->name));
+	}
+	wg_session_set_send_cipher(s, terms.cipher == WIRE_EXT_CIPHER_AES_256_GCM
 					      ? AEAD_CIPHER_AES_256_GCM
 					      : AEAD_CIPHER_CHACHA20_POLY1305);
-	if (!(terms->features & WIRE_EXT_FEATURE_FEC)) {
+	if (!(terms.features & WIRE_EXT_FEATURE_FEC)) {
 		end_recovery(a, now);
 		return;
 	}
@@ -215,8 +220,8 @@ take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session 
 			return;
 		}
 	}
-	if (terms->rtt_ns > 0) {
-		fec_recovery_set_path(a->recovery, now, terms->rtt_ns, terms->clock_diff_us);
+	if (terms.rtt_ns > 0) {
+		fec_recovery_set_path(a->recovery, now, terms.rtt_ns, terms.clock_diff_us);
 	}
 }
 
@@ -231,10 +236,7 @@ ally_hello(struct allies *t, struct ally *a, struct mono now, struct wg_session 
 	/* It may come with the first message of a session, before the news of that. */
 	begin_session(a, s, wg_session_is_initiator(s), now);
 	(void)wg_hello_frame_in(&a->hello, now, wg_session_id(s), &h);
-	struct wg_hello_terms terms;
-	if (wg_hello_agreed(&a->hello, wg_session_id(s), &terms)) {
-		take_terms(t, a, now, s, &terms);
-	}
+	take_terms(t, a, now, s);
 	return true;
 }
 
@@ -273,13 +275,15 @@ ally_may_send_frames(const struct ally *a, uint64_t session)
 }
 
 bool
-ally_takes_frame(struct ally *a, struct mono now, const struct wg_session *s)
+ally_takes_frame(struct allies *t, struct ally *a, struct mono now, struct wg_session *s)
 {
 	if (ally_may_send_frames(a, wg_session_id(s))) {
 		return true;
 	}
-	(void)wg_hello_frame_in(&a->hello, now, wg_session_id(s), NULL);
-	return a->recovery && wg_session_is_initiator(s);
+	if (wg_hello_frame_in(&a->hello, now, wg_session_id(s), NULL)) {
+		take_terms(t, a, now, s);
+	}
+	return ally_may_send_frames(a, wg_session_id(s));
 }
 
 /* --- time --- */

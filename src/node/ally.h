@@ -125,7 +125,7 @@ size_t ally_take_hello(
 bool ally_may_send_frames(const struct ally *a, uint64_t session);
 /* One came; may it be taken? Whoever sends them has our HELLO, though its answer may have been
  * lost. */
-bool ally_takes_frame(struct ally *a, struct mono now, const struct wg_session *s);
+bool ally_takes_frame(struct allies *t, struct ally *a, struct mono now, struct wg_session *s);
 
 /* Earliest time at which an ally has something to do. Any thread. */
 struct mono allies_deadline(const struct allies *t);

@@ -103,7 +103,7 @@ take(struct worker *w, struct ally *a, struct ingress_run *r, const struct aead_
 	if (is_hello) {
 		is_good = ally_hello(w->env.allies, a, now.mono, s, op->data, op->len);
 		r->has_frames_due = true;
-	} else if (is_frame && !ally_takes_frame(a, now.mono, s)) {
+	} else if (is_frame && !ally_takes_frame(w->env.allies, a, now.mono, s)) {
 		is_good = false;
 	}
 	if (a->recovery && (is_good || !is_frame)) {

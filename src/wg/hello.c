@@ -9,7 +9,8 @@
  *           | STOCK <------------------------------------------+  |
  *           |   |              or no common version               |
  *           |   |                                                 |
- *           |   | request; late answer                            | answer; request
+ *           |   | request; late answer                            | answer; request; timer,
+ *           |   |                                                 | no request left, terms presumed
  *   request |   v                                                 |
  *           +-> AGREED <------------------------------------------+
  *                 ^--+ request: another answer
@@ -43,10 +44,11 @@ enum wg_hello_event {
 	WG_HELLO_EVENT_ON,
 };
 
-/* From each request to the next, and from the last to the end: requests leave 0, 1 and 3 s after
- * the session began. */
+/* From each request to the next, and from the last to the end: requests leave 0, 0.25 and 1 s after
+ * the session began. The second comes soon, since on a path that loses a fifth of all packets a
+ * third of exchanges fail, and until one succeeds nothing is recovered. */
 static const int64_t try_gap_ns[WG_HELLO_TRIES_MAX] = {
-	WEFT_NS_PER_S, 2 * WEFT_NS_PER_S, 2 * WEFT_NS_PER_S};
+	250 * WEFT_NS_PER_MS, 750 * WEFT_NS_PER_MS, 2 * WEFT_NS_PER_S};
 
 const char *
 wg_hello_state_name(enum wg_hello_state s)
@@ -129,6 +131,7 @@ static void
 agree(struct wg_hello_slot *s, const struct wire_ext_hello *in)
 {
 	enter(s, WG_HELLO_STATE_AGREED);
+	s->is_presumed = false;
 	uint8_t ciphers = s->ciphers & in->ciphers;
 	s->terms = (struct wg_hello_terms){
 		.version = in->version_max < VERSION_MAX ? in->version_max : VERSION_MAX,
@@ -138,6 +141,29 @@ agree(struct wg_hello_slot *s, const struct wire_ext_hello *in)
 		.features = s->features & in->features,
 	};
 	memcpy(s->terms.name, in->name, sizeof(s->terms.name));
+}
+
+/* What was measured stays. */
+static void
+renew(struct wg_hello_slot *s, const struct wire_ext_hello *in)
+{
+	int64_t rtt_ns = s->terms.rtt_ns, clock_diff_us = s->terms.clock_diff_us;
+	agree(s, in);
+	s->terms.rtt_ns = rtt_ns;
+	s->terms.clock_diff_us = clock_diff_us;
+}
+
+/* A REPAIR or FEEDBACK is sent only by who has our request and agreed to it: its answer is lost or
+ * late, but this much it must have said. The cipher is not known to be wanted. */
+static void
+presume(struct wg_hello_slot *s)
+{
+	s->is_presumed = true;
+	s->terms = (struct wg_hello_terms){
+		.version = VERSION_MIN,
+		.cipher = WIRE_EXT_CIPHER_CHACHA20_POLY1305,
+		.features = s->features & WIRE_EXT_FEATURE_FEC,
+	};
 }
 
 /* sent: of the request that was answered. */
@@ -164,6 +190,13 @@ request_of(const struct wg_hello_slot *s, const struct wire_ext_hello *in)
 		}
 	}
 	return MONO_NEVER;
+}
+
+static bool
+is_agreed(const struct wg_hello_slot *s)
+{
+	return s->state == WG_HELLO_STATE_AGREED ||
+	       (s->state == WG_HELLO_STATE_ASKING && s->is_presumed);
 }
 
 /* --- the machine --- */
@@ -197,6 +230,8 @@ on_timer(struct wg_hello *h, struct wg_hello_slot *s, struct mono now)
 			enter(s, WG_HELLO_STATE_STOCK); /* found out in another session */
 		} else if (s->tries < WG_HELLO_TRIES_MAX) {
 			ask(s, now);
+		} else if (s->is_presumed) {
+			enter(s, WG_HELLO_STATE_AGREED);
 		} else {
 			enter(s, WG_HELLO_STATE_STOCK);
 			peer_silent(h, now);
@@ -223,8 +258,9 @@ on_request(struct wg_hello *h, struct wg_hello_slot *s, const struct wire_ext_he
 		agree(s, in);
 		answer(s, in, now);
 		break;
-	case WG_HELLO_STATE_AGREED: /* our answer was lost; the terms stand */
+	case WG_HELLO_STATE_AGREED: /* our answer was lost, or its offer has changed */
 		peer_heard(h);
+		renew(s, in);
 		answer(s, in, now);
 		break;
 	case WG_HELLO_STATE_OFF:
@@ -244,8 +280,13 @@ on_answer(struct wg_hello *h, struct wg_hello_slot *s, const struct wire_ext_hel
 		agree(s, in);
 		measure(s, in, request_of(s, in), now);
 		break;
+	case WG_HELLO_STATE_AGREED: /* to another try, or at last to what was presumed */
+		if (s->is_presumed) {
+			agree(s, in);
+			measure(s, in, request_of(s, in), now);
+		}
+		break;
 	case WG_HELLO_STATE_UNKNOWN: /* to what was asked before we were switched off */
-	case WG_HELLO_STATE_AGREED:  /* to another try */
 	case WG_HELLO_STATE_OFF:
 	case WG_HELLO_STATE_COUNT:
 		break;
@@ -273,10 +314,12 @@ static void
 on_frame(struct wg_hello *h, struct wg_hello_slot *s)
 {
 	switch (s->state) {
+	case WG_HELLO_STATE_ASKING: /* the next request follows anyway */
+		peer_heard(h);
+		presume(s);
+		break;
 	case WG_HELLO_STATE_UNKNOWN:
-	case WG_HELLO_STATE_ASKING: /* its answer is lost or late: the next request follows anyway
-				     */
-	case WG_HELLO_STATE_STOCK:  /* requests are used up, but in the next session it is asked */
+	case WG_HELLO_STATE_STOCK: /* requests are used up, but in the next session it is asked */
 		peer_heard(h);
 		break;
 	case WG_HELLO_STATE_AGREED:
@@ -450,7 +493,7 @@ wg_hello_frame_in(
 		return false; /* as old as to be forgotten */
 	}
 	struct wg_hello_slot *s = &h->slots[at];
-	bool was_agreed = s->state == WG_HELLO_STATE_AGREED;
+	bool was_agreed = is_agreed(s);
 	if (!hello) {
 		step(h, s, WG_HELLO_EVENT_FRAME, now, NULL);
 	} else if (hello->is_answer && request_of(s, hello).ns == MONO_NEVER.ns) {
@@ -461,7 +504,7 @@ wg_hello_frame_in(
 		step(h, s, hello->is_answer ? WG_HELLO_EVENT_ANSWER : WG_HELLO_EVENT_REQUEST, now,
 			hello);
 	}
-	return !was_agreed && s->state == WG_HELLO_STATE_AGREED;
+	return !was_agreed && is_agreed(s);
 }
 
 void
@@ -521,7 +564,7 @@ bool
 wg_hello_agreed(const struct wg_hello *h, uint64_t session, struct wg_hello_terms *out)
 {
 	size_t at = find(h, session);
-	if (at == WG_HELLO_SESSIONS || h->slots[at].state != WG_HELLO_STATE_AGREED) {
+	if (at == WG_HELLO_SESSIONS || !is_agreed(&h->slots[at])) {
 		return false;
 	}
 	if (out) {

@@ -62,6 +62,7 @@ struct wg_hello_slot {
 	uint64_t session; /* 0 = free */
 	enum wg_hello_state state;
 	bool is_initiator;
+	bool is_presumed; /* ASKING, AGREED: terms are what frames of its gave away, no HELLO */
 	uint8_t tries, answers;
 	uint8_t ciphers; /* offered in this session, and so */
 	uint32_t features;

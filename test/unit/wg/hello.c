@@ -214,7 +214,7 @@ bring(struct wg_hello *h, enum wg_hello_state state)
 	case WG_HELLO_STATE_COUNT:
 		break;
 	}
-	return T0 + S / 2; /* nothing is due */
+	return T0 + 100 * MS; /* nothing is due */
 }
 
 static void
@@ -232,7 +232,9 @@ happen(struct wg_hello *h, enum happened e, int64_t now)
 		wg_hello_tick(h, at(now));
 		return;
 	case FRAME:
-		assert_false(wg_hello_frame_in(h, at(now), 1, NULL));
+		/* Whoever sends one has our request. */
+		assert_int_equal(
+			wg_hello_frame_in(h, at(now), 1, NULL), wg_hello_state(h, 1) == ASKS);
 		return;
 	case OFF:
 	case ON:
@@ -303,12 +305,12 @@ every_event_meets_every_state(void **state)
 /* --- asking --- */
 
 static void
-requests_leave_at_0_1_and_3_seconds_and_end_at_5(void **state)
+requests_leave_at_0_a_quarter_and_1_second_and_end_at_3(void **state)
 {
 	(void)state;
 	struct wg_hello h;
 	begin_asking(&h, T0);
-	static const int64_t when[] = {T0 + S, T0 + 3 * S};
+	static const int64_t when[] = {T0 + 250 * MS, T0 + S};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(when); i++) {
 		assert_true(wg_hello_deadline(&h).ns == when[i]);
 		wg_hello_tick(&h, at(when[i] - 1));
@@ -317,11 +319,58 @@ requests_leave_at_0_1_and_3_seconds_and_end_at_5(void **state)
 		assert_takes_request(&h, when[i], 1);
 		assert_takes_nothing(&h, when[i]);
 	}
-	assert_true(wg_hello_deadline(&h).ns == T0 + 5 * S);
-	wg_hello_tick(&h, at(T0 + 5 * S));
-	assert_takes_nothing(&h, T0 + 5 * S);
+	assert_true(wg_hello_deadline(&h).ns == T0 + 3 * S);
+	wg_hello_tick(&h, at(T0 + 3 * S));
+	assert_takes_nothing(&h, T0 + 3 * S);
 	assert_int_equal(wg_hello_state(&h, 1), STCK);
 	assert_true(wg_hello_deadline(&h).ns == MONO_NEVER.ns);
+}
+
+static void
+a_frame_gives_away_that_a_request_arrived(void **state)
+{
+	(void)state;
+	struct wg_hello h;
+	struct wg_hello_terms terms;
+	begin_asking(&h, T0);
+	assert_false(wg_hello_agreed(&h, 1, NULL));
+	assert_true(wg_hello_frame_in(&h, at(T0 + 10 * MS), 1, NULL));
+	assert_true(wg_hello_agreed(&h, 1, &terms));
+	assert_int_equal(terms.features, WIRE_EXT_FEATURE_FEC);
+	assert_int_equal(terms.cipher, WIRE_EXT_CIPHER_CHACHA20_POLY1305);
+	/* The answer may still say more, ... */
+	struct wg_hello told = h;
+	assert_false(answered(&told, T0 + 20 * MS, 1, T0)); /* no news: it was agreed */
+	assert_true(wg_hello_agreed(&told, 1, &terms));
+	assert_true(terms.rtt_ns > 0);
+	assert_string_equal(terms.name, "there");
+	/* ... and is asked for until requests are used up. */
+	(void)run_until_given_up(&h, 1);
+	assert_int_equal(wg_hello_state(&h, 1), AGRD);
+	assert_true(wg_hello_agreed(&h, 1, NULL));
+	assert_false(answered(&h, T0 + 10 * S, 1, T0));
+	assert_true(wg_hello_agreed(&h, 1, &terms));
+	assert_true(terms.rtt_ns > 0);
+}
+
+static void
+another_request_brings_its_own_terms(void **state)
+{
+	(void)state;
+	struct wg_hello h;
+	struct wg_hello_terms terms;
+	wg_hello_init(&h, &here);
+	wg_hello_session(&h, at(T0), 1, false);
+	struct wire_ext_hello in = hello(false, 0);
+	assert_true(wg_hello_frame_in(&h, at(T0), 1, &in));
+	assert_true(wg_hello_agreed(&h, 1, &terms));
+	assert_int_equal(terms.features, WIRE_EXT_FEATURE_FEC);
+	in.features = 0;
+	in.ciphers = WIRE_EXT_CIPHER_CHACHA20_POLY1305;
+	assert_false(wg_hello_frame_in(&h, at(T0 + S), 1, &in));
+	assert_true(wg_hello_agreed(&h, 1, &terms));
+	assert_int_equal(terms.features, 0);
+	assert_int_equal(terms.cipher, WIRE_EXT_CIPHER_CHACHA20_POLY1305);
 }
 
 static void
@@ -836,7 +885,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_event_meets_every_state),
-		cmocka_unit_test(requests_leave_at_0_1_and_3_seconds_and_end_at_5),
+		cmocka_unit_test(requests_leave_at_0_a_quarter_and_1_second_and_end_at_3),
+		cmocka_unit_test(a_frame_gives_away_that_a_request_arrived),
+		cmocka_unit_test(another_request_brings_its_own_terms),
 		cmocka_unit_test(requests_that_nobody_takes_do_not_pile_up),
 		cmocka_unit_test(silent_stranger_is_asked_once_an_hour),
 		cmocka_unit_test(silence_in_one_session_ends_the_asking_in_another),
