@@ -310,7 +310,7 @@ note_times(struct fec_controller *c, struct mono now, const struct fec_report *r
 		c->guard.rtt_least_ns = r->rtt_ns;
 	}
 	if (r->lost > 0) {
-		fec_guard_sample(&c->guard, now, r->delay_us, r->after_pause);
+		fec_guard_sample(&c->guard, now, &r->sample);
 	}
 }
 

@@ -67,10 +67,9 @@ struct fec_plan {
 /* What one FEEDBACK adds to the one before it. */
 struct fec_report {
 	uint32_t received, lost, runs;
-	bool has_times;    /* the rest is known */
-	int64_t rtt_ns;    /* of the highest counter that it has seen */
-	uint32_t delay_us; /* arrival there (its clock) less departure here, modulo 2^32 */
-	bool after_pause;  /* that packet was sent after a second of silence, or nearly */
+	bool has_times;                 /* the rest is known */
+	int64_t rtt_ns;                 /* of the highest counter that it has seen */
+	struct fec_guard_sample sample; /* likewise */
 };
 
 /* Fields are the controller's own; the plan may be read. */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fec/guard.h"
 
-/* A quarter of what CoDel lets stand would be noise on radio links; what a shallow queue of 5 ms
- * drops must still be seen. On long paths jitter is larger, but not without bound. */
-#define THRESHOLD_MIN_US 4000
+/* An eighth of the least round trip: what a queue of 3 ms at 10 ms drops must still be seen, or
+ * repairs push out what they repair. On long paths jitter is larger, but not without bound. */
+#define THRESHOLD_MIN_US 1000
 #define THRESHOLD_MAX_US 10000
+/* A queue drains by a millisecond in each: what left so much later says nothing of it. */
+#define BEHIND_NS (8 * WEFT_NS_PER_MS)
+#define RECENT_NS (30 * WEFT_NS_PER_MS)
+/* So long a path is known for its queue. */
+#define LOADED_LATELY_NS (30 * WEFT_NS_PER_S)
 /* Two unsynchronised crystals differ by up to about 40 ppm. */
 #define CREEP_PPM 40
 
@@ -52,25 +57,48 @@ fec_guard_set_path(struct fec_guard *g, struct mono now, int64_t rtt_ns, int64_t
 int64_t
 fec_guard_threshold_us(const struct fec_guard *g)
 {
-	int64_t t = g->rtt_least_ns / 4 / WEFT_NS_PER_US;
+	int64_t t = g->rtt_least_ns / 8 / WEFT_NS_PER_US;
 	return t < THRESHOLD_MIN_US   ? THRESHOLD_MIN_US
 	       : t > THRESHOLD_MAX_US ? THRESHOLD_MAX_US
 				      : t;
 }
 
-void
-fec_guard_sample(struct fec_guard *g, struct mono now, uint32_t delay_us, bool after_pause)
+/* A queue that dropped the last packets of a burst has drained when the next one comes and shows
+ * the loss. Where queues have stood lately, a calm packet acquits the line only if it left soon
+ * after the lost one, or if the packet before was calm too. */
+static bool
+is_calm(const struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample,
+	bool was_calm_lately)
 {
+	if (g->queue_us >= fec_guard_threshold_us(g) / 2) {
+		return false;
+	}
+	if (g->loaded_at.ns == 0 || mono_diff_ns(now, g->loaded_at) > LOADED_LATELY_NS) {
+		return true;
+	}
+	if (sample->behind_ns >= 0 && sample->behind_ns <= BEHIND_NS) {
+		return true;
+	}
+	return was_calm_lately && sample->behind_ns <= RECENT_NS;
+}
+
+void
+fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample)
+{
+	bool was_calm_lately = g->has_least && mono_diff_ns(now, g->at) < RECENT_NS &&
+			       g->queue_us < fec_guard_threshold_us(g) / 2;
 	creep(g, now);
-	if (!g->has_least || after_pause || above(g, delay_us) < 0) {
-		g->least_us = delay_us;
+	if (!g->has_least || sample->after_pause || above(g, sample->delay_us) < 0) {
+		g->least_us = sample->delay_us;
 		g->has_least = true;
 	}
-	g->queue_us = above(g, delay_us);
-	int64_t threshold = fec_guard_threshold_us(g);
-	if (g->queue_us > threshold) {
+	g->queue_us = above(g, sample->delay_us);
+	if (g->queue_us > fec_guard_threshold_us(g)) {
 		g->is_loaded = true;
-	} else if (g->queue_us < threshold / 2) {
+		g->loaded_at = now;
+	} else if (is_calm(g, now, sample, was_calm_lately)) {
 		g->is_loaded = false;
+	} else if (g->queue_us < fec_guard_threshold_us(g) / 2) {
+		g->is_loaded = true; /* as before the pause */
 	}
 }

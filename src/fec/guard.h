@@ -16,11 +16,12 @@
 struct fec_guard {
 	uint32_t least_us; /* receiver's clock less ours, of a packet that met no queue; mod 2^32 */
 	bool has_least;
-	int64_t creep_ns;     /* time not yet turned into forgetting */
-	struct mono at;       /* of the last sample */
-	int64_t queue_us;     /* of the last sample; >= 0 */
-	int64_t rtt_least_ns; /* 0 = unknown */
-	bool is_loaded;       /* the last reported loss came with a standing queue */
+	int64_t creep_ns;      /* time not yet turned into forgetting */
+	struct mono at;        /* of the last sample */
+	int64_t queue_us;      /* of the last sample; >= 0 */
+	struct mono loaded_at; /* when a standing queue was last seen; 0 = never */
+	int64_t rtt_least_ns;  /* 0 = unknown */
+	bool is_loaded;        /* the last reported loss came with a standing queue */
 };
 
 void fec_guard_reset(struct fec_guard *g);
@@ -28,9 +29,14 @@ void fec_guard_reset(struct fec_guard *g);
  * a queue itself does not raise the level. */
 void fec_guard_set_path(
 	struct fec_guard *g, struct mono now, int64_t rtt_ns, int64_t clock_diff_us);
-/* A packet that arrived around a loss: arrival (receiver's clock) less departure (ours), in us
- * modulo 2^32. after_pause: nothing was sent for long before it. */
-void fec_guard_sample(struct fec_guard *g, struct mono now, uint32_t delay_us, bool after_pause);
+/* A packet that arrived behind a loss. */
+struct fec_guard_sample {
+	uint32_t delay_us; /* arrival (receiver's clock) less departure (ours), modulo 2^32 */
+	bool after_pause;  /* nothing was sent for long before it */
+	int64_t behind_ns; /* how long after the lost one it left; < 0: not known */
+};
+/* Says whether the loss was one of a standing queue: is_loaded. */
+void fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample);
 /* Above what delay a queue is said to stand. */
 int64_t fec_guard_threshold_us(const struct fec_guard *g);
 

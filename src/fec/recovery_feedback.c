@@ -33,11 +33,19 @@ note_times(const struct fec_session *s, struct mono now, uint64_t highest,
 		return;
 	}
 	int64_t rtt = mono_diff_ns(now, t->at) - (int64_t)f->delay_us * WEFT_NS_PER_US;
-	if (rtt > 0) {
-		out->has_times = true;
-		out->rtt_ns = rtt;
-		out->delay_us = f->clock_us - (uint32_t)(uint64_t)(t->at.ns / WEFT_NS_PER_US);
-		out->after_pause = t->after_pause;
+	if (rtt <= 0) {
+		return;
+	}
+	out->has_times = true;
+	out->rtt_ns = rtt;
+	out->sample = (struct fec_guard_sample){
+		.delay_us = f->clock_us - (uint32_t)(uint64_t)(t->at.ns / WEFT_NS_PER_US),
+		.after_pause = t->after_pause,
+		.behind_ns = -1};
+	if (f->blocks_n > 0 && f->blocks[0].back <= highest) {
+		const struct fec_trail_stamp *lost =
+			fec_trail_find(&s->trail, highest - f->blocks[0].back);
+		out->sample.behind_ns = lost ? mono_diff_ns(t->at, lost->at) : -1;
 	}
 }
 

@@ -53,7 +53,9 @@ fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class
 	}
 	refill_probes(s, now, plan->probe_share);
 	s->tail_class = class;
-	s->tail_at = s->probes >= 1 ? mono_add_ns(now, tail_ns) : MONO_NEVER;
+	/* What would not be answered need not be asked for sooner. */
+	bool is_worth_it = s->probes >= 1 && k->has_answers;
+	s->tail_at = is_worth_it ? mono_add_ns(now, tail_ns) : MONO_NEVER;
 	return n;
 }
 

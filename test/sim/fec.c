@@ -2,6 +2,7 @@
 /* Loss recovery over emulated links. Without arguments a short form of the table runs as tests.
  *
  *   sim-fec --all [--seconds S] [--seed N]          the whole table
+ *   sim-fec --tcp [--seconds S] [--seed N]          bulk TCP through a line with a queue
  *   sim-fec --pps R --loss % --burst N --rtt MS --seconds S --seed N [-v]     one case
  *           [--back-loss % --len BYTES --batch N --budget MS --fixed %]
  */
@@ -16,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "fec_case.h"
+#include "fec_tcp.h"
 
 static const struct fec_case table[] = {
 	{.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.035},
@@ -25,6 +27,21 @@ static const struct fec_case table[] = {
 	{.name = "FEC.md", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5, .overhead_max = 0.25},
 	{.name = "FEC.md", .loss = 0.05, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.20},
 	{.name = "FEC.md", .loss = 0.10, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.35},
+};
+
+static const struct fec_tcp_case tcp_table[] = {
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 40},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 100},
+	{.rate_mbit = 20, .queue_ms = 10, .rtt_ms = 10},
+	{.rate_mbit = 20, .queue_ms = 3, .rtt_ms = 10},
+	{.rate_mbit = 20, .queue_ms = 200, .rtt_ms = 10},
+	{.rate_mbit = 100, .queue_ms = 20, .rtt_ms = 20},
+	{.rate_mbit = 5, .queue_ms = 100, .rtt_ms = 30},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.005},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.02},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.05},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 40, .loss = 0.05},
 };
 
 static bool is_verbose;
@@ -110,6 +127,36 @@ the_table_of_the_study_is_reached(void **state)
 	}
 }
 
+/* Lines without losses of their own, whose queue takes 5 ms and more: TCP gets there what it gets
+ * without recovery, and pings wait no longer. */
+static void
+a_full_queue_is_left_to_tcp(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(tcp_table); i++) {
+		struct fec_tcp_case c = tcp_table[i];
+		struct fec_tcp_result with, without;
+		char text[200];
+		if (c.loss > 0 || c.queue_ms <= 10) {
+			continue;
+		}
+		c.seconds = 12;
+		bool is_good = fec_tcp_run(&c, 1, &with, text);
+		c.is_off = true;
+		is_good = is_good && fec_tcp_run(&c, 1, &without, text);
+		if (!is_good) {
+			fail_msg("case %zu: %s", i, text);
+		}
+		if (with.goodput_mbit < 0.98 * without.goodput_mbit ||
+			with.ping_p99_ms > 1.05 * without.ping_p99_ms || with.ping_loss > 0.01) {
+			fail_msg("case %zu: goodput %.2f of %.2f Mbit/s, ping p99 %.1f of %.1f ms, "
+				 "lost %.3f",
+				i, with.goodput_mbit, without.goodput_mbit, with.ping_p99_ms,
+				without.ping_p99_ms, with.ping_loss);
+		}
+	}
+}
+
 static double
 number(const char *s)
 {
@@ -123,15 +170,53 @@ number(const char *s)
 }
 
 static int
+run_tcp_one(const struct fec_tcp_case *c, uint64_t seed)
+{
+	struct fec_tcp_result r;
+	char text[200];
+	bool is_good = fec_tcp_run(c, seed, &r, text);
+	printf("%5.0f Mbit/s queue %5.1f ms rtt %3.0f ms loss %4.1f %% %-4s: goodput %6.2f Mbit/s, "
+	       "ping "
+	       "p50 %5.1f p99 %5.1f ms lost %4.2f %%, repairs %5.2f %%, ahead %5.2f %%, congested "
+	       "%3.0f %%, reductions %llu, resent %llu %s\n",
+		c->rate_mbit, c->queue_ms, c->rtt_ms, c->loss * 100, c->is_off ? "off" : "auto",
+		r.goodput_mbit, r.ping_p50_ms, r.ping_p99_ms, r.ping_loss * 100, r.wire_share * 100,
+		r.ahead * 100, r.congested * 100, (unsigned long long)r.reductions,
+		(unsigned long long)r.retransmissions, text);
+	fflush(stdout);
+	return !is_good;
+}
+
+/* With recovery and without, under the same chance. */
+static int
+run_tcp(double seconds, uint64_t seed)
+{
+	int bad = 0;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(tcp_table); i++) {
+		for (int off = 1; off >= 0; off--) {
+			struct fec_tcp_case c = tcp_table[i];
+			c.seconds = seconds;
+			c.is_off = off;
+			bad += run_tcp_one(&c, seed);
+		}
+	}
+	return bad > 0;
+}
+
+static int
 run_arguments(int argc, char **argv)
 {
 	struct fec_case c = {.loss = 0.05};
 	uint64_t seed = 1;
-	bool is_all = false;
+	bool is_all = false, is_tcp = false;
 	for (int i = 1; i < argc; i++) {
 		const char *a = argv[i];
 		if (!strcmp(a, "--all")) {
 			is_all = true;
+			continue;
+		}
+		if (!strcmp(a, "--tcp")) {
+			is_tcp = true;
 			continue;
 		}
 		if (!strcmp(a, "-v")) {
@@ -171,6 +256,9 @@ run_arguments(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (is_tcp) {
+		return run_tcp(c.seconds > 0 ? c.seconds : 30, seed);
+	}
 	if (is_all) {
 		return run_all(c.seconds > 0 ? c.seconds : 30, seed);
 	}
@@ -186,6 +274,7 @@ main(int argc, char **argv)
 	}
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_of_the_study_is_reached),
+		cmocka_unit_test(a_full_queue_is_left_to_tcp),
 	};
 	return cmocka_run_group_tests_name("fec", tests, NULL, NULL);
 }

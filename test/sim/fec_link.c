@@ -208,7 +208,7 @@ receive(struct fec_link *l, unsigned to, const struct emu_packet *p)
 	out_init(&out, packets, arena, sizeof(arena));
 	struct mono now = clock_of(l, to);
 	if (!wire_ext_is_frame(data, len) &&
-		fec_recovery_skip(e->recovery, now, session, counter, 1)) {
+		(l->is_off || fec_recovery_skip(e->recovery, now, session, counter, 1))) {
 		deliver(l, to, session,
 			&(struct fec_packet){
 				.data = data, .len = (uint32_t)len, .counter = counter});
@@ -289,7 +289,9 @@ fec_link_send(struct fec_link *l, unsigned end, uint32_t len, enum fec_link_kind
 	make_packet(packet + FEC_LINK_HEADER, len, number, end, kind);
 	uint64_t counter = e->counters[e->session % (FEC_SESSIONS + 1)]++;
 	note_armed(l, end);
-	if (fec_recovery_is_armed(e->recovery)) {
+	if (l->is_off) {
+		/* Nobody remembers it. */
+	} else if (fec_recovery_is_armed(e->recovery)) {
 		fec_recovery_source(
 			e->recovery, now, e->session, counter, packet + FEC_LINK_HEADER, len);
 	} else {
@@ -467,6 +469,7 @@ fec_link_init(struct fec_link *l, const struct fec_link_config *c)
 		.delay_ns = c->settings[0].delay_ns,
 		.late_ns = 1000 * WEFT_NS_PER_MS,
 		.numbers_max = c->numbers_max,
+		.is_off = c->is_off,
 		.clock_diff_us = 0xfff00000};
 	return end_init(l, 0, c) && end_init(l, 1, c);
 }

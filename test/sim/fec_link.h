@@ -70,7 +70,8 @@ struct fec_link {
 	int64_t late_ns;
 	uint64_t numbers_max;
 	uint64_t clock_diff_us; /* of the second end's clock, which runs ahead */
-	bool is_wrong;          /* a promise was broken; text says which */
+	bool is_off;
+	bool is_wrong; /* a promise was broken; text says which */
 	char text[200];
 	/* Told of each packet delivered, if set. */
 	void (*on_delivery)(void *user, unsigned from, uint64_t number);
@@ -83,6 +84,7 @@ struct fec_link_config {
 	struct fec_policy policy[2];
 	struct fec_link_flow flow[2];
 	uint64_t numbers_max; /* packets that an end may send in all */
+	bool is_off;          /* as if there were no recovery */
 };
 
 /* False: no memory. */

@@ -73,7 +73,8 @@ path_report(struct path *p)
 		.runs = p->runs,
 		.has_times = true,
 		.rtt_ns = p->rtt_ns + p->queue_ns,
-		.delay_us = p->clock_us + (uint32_t)((p->rtt_ns / 2 + p->queue_ns) / 1000)};
+		.sample = {.delay_us =
+				   p->clock_us + (uint32_t)((p->rtt_ns / 2 + p->queue_ns) / 1000)}};
 	fec_controller_report(&p->c, p->now, &r);
 	p->lost = p->received = p->runs = 0;
 	p->reported_at = p->now;
@@ -343,12 +344,59 @@ loss_at_flat_delay_is_the_line_s_whatever_the_delay(void **state)
 		path_init(&p, 2000, rtts[i], 90 + i);
 		p.loss = 0.05;
 		for (int k = 0; k < 100; k++) {
-			p.queue_ns = (int64_t)rng_below(&p.rng, 3 * WEFT_NS_PER_MS);
+			p.queue_ns = (int64_t)rng_below(&p.rng, WEFT_NS_PER_MS / 2);
 			path_send(&p, 500);
 			assert_int_not_equal(p.c.plan.why, FEC_WHY_CONGESTED);
 		}
 		assert_true(p.c.plan.classes[LARGE].ahead > 0.08);
 	}
+}
+
+/* Part of the packets find the path calm, and lose no fewer. */
+static void
+jitter_beyond_the_threshold_does_not_take_the_protection_away(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		static struct path p;
+		path_init(&p, 2000, 10, 300 + seed);
+		p.loss = 0.05;
+		for (int k = 0; k < 1500; k++) {
+			p.ahead_sum = k == 500 ? 0 : p.ahead_sum;
+			p.queue_ns = (int64_t)rng_below(&p.rng, 4 * WEFT_NS_PER_MS);
+			path_send(&p, 20);
+		}
+		assert_true(p.ahead_sum / 20000 > 0.06);
+	}
+}
+
+/* The last packets of a burst, dropped by a full queue, show when the next one comes: by then the
+ * queue is empty. */
+static void
+a_queue_that_has_drained_since_does_not_acquit(void **state)
+{
+	(void)state;
+	static struct path p;
+	path_init(&p, 2000, 10, 310);
+	p.queue_ns = 45 * WEFT_NS_PER_MS;
+	p.loss = 0.02;
+	path_send(&p, 5000);
+	assert_int_equal(p.c.plan.why, FEC_WHY_CONGESTED);
+	struct fec_report r = {.lost = 10,
+		.received = 90,
+		.runs = 2,
+		.has_times = true,
+		.rtt_ns = p.rtt_ns,
+		.sample = {.delay_us = p.clock_us + 5000, .behind_ns = 40 * WEFT_NS_PER_MS}};
+	for (int i = 0; i < 10; i++) {
+		p.now = mono_add_ns(p.now, 100 * WEFT_NS_PER_MS);
+		fec_controller_report(&p.c, p.now, &r);
+		assert_int_equal(p.c.plan.why, FEC_WHY_CONGESTED);
+		assert_true(p.c.plan.classes[LARGE].ahead <= 0);
+	}
+	r.sample.behind_ns = 3 * WEFT_NS_PER_MS;
+	fec_controller_report(&p.c, p.now, &r);
+	assert_int_equal(p.c.plan.why, FEC_WHY_AHEAD);
 }
 
 static void
@@ -417,10 +465,9 @@ a_longer_path_is_learnt_in_a_pause(void **state)
 		.runs = 1,
 		.has_times = true,
 		.rtt_ns = p.rtt_ns + 40 * WEFT_NS_PER_MS,
-		.delay_us = p.clock_us + 45000,
-		.after_pause = true};
+		.sample = {.delay_us = p.clock_us + 45000, .after_pause = true, .behind_ns = -1}};
 	fec_controller_report(&p.c, p.now, &r);
-	r.after_pause = false;
+	r.sample.after_pause = false;
 	for (int i = 0; i < 50; i++) {
 		fec_controller_sent(&p.c, p.now, LARGE, 20);
 		fec_controller_report(&p.c, p.now, &r);
@@ -499,6 +546,8 @@ main(void)
 		cmocka_unit_test(what_is_on_its_way_is_not_called_clean),
 		cmocka_unit_test(loss_under_a_standing_queue_is_congestion),
 		cmocka_unit_test(loss_at_flat_delay_is_the_line_s_whatever_the_delay),
+		cmocka_unit_test(jitter_beyond_the_threshold_does_not_take_the_protection_away),
+		cmocka_unit_test(a_queue_that_has_drained_since_does_not_acquit),
 		cmocka_unit_test(a_lossy_line_keeps_its_protection_under_a_queue_but_gets_no_more),
 		cmocka_unit_test(one_report_with_a_high_delay_by_chance_changes_nothing),
 		cmocka_unit_test(clocks_that_drift_do_not_look_like_a_queue),
