@@ -154,10 +154,14 @@ fec_decoder_settle(struct fec_decoder *d)
 		fec_report_changed(d);
 	}
 	int64_t hold_ns = is_pressed(d) ? 0 : hold_now_ns(d);
-	for (unsigned k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
-		fec_hold_advance(
-			&d->hold, &d->gaps, (enum wire_ext_class)k, d->gaps.high, d->now, hold_ns);
-	}
+	bool has_moved;
+	do {
+		has_moved = false;
+		for (unsigned k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
+			has_moved |= fec_hold_advance(&d->hold, &d->gaps, (enum wire_ext_class)k,
+				d->gaps.high, d->now, hold_ns);
+		}
+	} while (has_moved);
 }
 
 /* The oldest records leave until there is room for `counter`, or all when none could stay. */
@@ -315,7 +319,7 @@ hold(struct fec_decoder *d, struct fec_record *r, const struct fec_packet *p)
 		return false;
 	}
 	enum wire_ext_class class = fec_class(r->len);
-	fec_hold_advance(
+	(void)fec_hold_advance(
 		&d->hold, &d->gaps, class, p->counter, d->now, is_pressed(d) ? 0 : hold_now_ns(d));
 	uint64_t turn = d->hold.turn[class];
 	if (turn > p->counter || (turn == p->counter && !fec_hold_has_ready(&d->hold))) {

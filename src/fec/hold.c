@@ -124,29 +124,34 @@ is_in_the_way(const struct fec_record *r, uint8_t maybe)
 	return r->state == FEC_STATE_MISSING && r->is_waited && r->maybe & maybe;
 }
 
-void
+bool
 fec_hold_advance(struct fec_hold *h, const struct fec_gaps *g, enum wire_ext_class class,
 	uint64_t limit, struct mono now, int64_t hold_ns)
 {
 	uint64_t turn = h->turn[class];
 	uint8_t maybe = FEC_MAYBE(class);
 	if (turn >= limit) {
-		return;
+		return false;
 	}
-	if (g->missing_n == 0 && h->waiting_n[class] == 0) {
+	if (g->missing_n == 0 && h->waiting_n[0] == 0 && h->waiting_n[1] == 0) {
 		h->turn[class] = limit;
-		return;
+		return true;
 	}
 	for (turn = turn > g->low ? turn : g->low; turn < limit; turn++) {
 		struct fec_record *r = &g->records[turn & g->mask];
 		if (is_in_the_way(r, maybe) && now.ns - r->detected_ns < hold_ns) {
 			break;
 		}
-		if (r->is_held && r->maybe == maybe) {
+		if (r->is_held && r->maybe != maybe) {
+			break; /* of the same flow, perhaps: nothing that came may overtake it */
+		}
+		if (r->is_held) {
 			fec_hold_release(h, r);
 		}
 	}
+	bool has_moved = turn > h->turn[class];
 	h->turn[class] = turn;
+	return has_moved;
 }
 
 struct mono
@@ -155,7 +160,8 @@ fec_hold_until(const struct fec_hold *h, const struct fec_gaps *g, int64_t hold_
 	struct mono until = MONO_NEVER;
 	for (size_t k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
 		const struct fec_record *r = fec_gaps_at(g, h->turn[k]);
-		if (h->waiting_n[k] > 0 && r) {
+		/* At one of the other class, it waits for that turn. */
+		if (h->waiting_n[k] > 0 && r && r->state == FEC_STATE_MISSING) {
 			until = mono_min(until, (struct mono){r->detected_ns + hold_ns});
 		}
 	}

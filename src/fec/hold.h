@@ -5,7 +5,8 @@
  * Owns the order of delivery; the bytes stay in the store, which is told by fec_hold_floor() what
  * it must keep. A class has a turn, the counter up to which its packets may go. It moves up past
  * what is here and stops at a missing counter that may be of the class, until that is resolved or
- * its wait is over; so waits end in the order of counters. Turns touch each record once. */
+ * its wait is over; and at a packet of the other class that waits, since both may be of one flow.
+ * So what has arrived goes out in the order of counters. Turns touch each record once. */
 #ifndef WEFT_FEC_HOLD_H
 #define WEFT_FEC_HOLD_H
 
@@ -56,8 +57,9 @@ bool fec_hold_add_ready(struct fec_hold *h, const struct fec_held *p);
 void fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint8_t ecn);
 /* r, which is held, goes out. */
 void fec_hold_release(struct fec_hold *h, struct fec_record *r);
-/* Moves a class's turn up to `limit` at most; what waited and has its turn is released. */
-void fec_hold_advance(struct fec_hold *h, const struct fec_gaps *g, enum wire_ext_class class,
+/* Moves a class's turn up to `limit` at most; what waited and has its turn is released. True: it
+ * moved, which may have made way for the other class. */
+bool fec_hold_advance(struct fec_hold *h, const struct fec_gaps *g, enum wire_ext_class class,
 	uint64_t limit, struct mono now, int64_t hold_ns);
 /* When the wait of what waits ends; MONO_NEVER: nothing waits. */
 struct mono fec_hold_until(const struct fec_hold *h, const struct fec_gaps *g, int64_t hold_ns);

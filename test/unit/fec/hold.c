@@ -94,11 +94,13 @@ waits_are_what_the_rule_says_to_the_nanosecond(void **state)
 	}
 }
 
-/* TCP of a class is out of order only where a packet came, or was recovered, after its time. */
+/* TCP of a class is out of order only where a packet came, or was recovered, after its time; and
+ * where the path keeps the order, what it brought goes out in order, of whatever class. */
 static void
-check_order(const struct line *l, int64_t hold_ns)
+check_order(const struct line *l, int64_t hold_ns, bool is_path_ordered)
 {
 	uint64_t highest[2] = {0, 0};
+	const struct line_sent *last = NULL;
 	for (size_t i = 0; i < l->log_n; i++) {
 		uint64_t c = l->log[i];
 		const struct line_sent *s = line_at(l, c);
@@ -114,6 +116,14 @@ check_order(const struct line *l, int64_t hold_ns)
 				(long long)detected_ns(l, (size_t)(c - l->first)));
 		}
 		highest[class] = c > highest[class] ? c : highest[class];
+		if (s->is_recovered || !is_path_ordered) {
+			continue;
+		}
+		if (last && s < last) {
+			fail_msg("counter %llu came before and went after another",
+				(unsigned long long)c);
+		}
+		last = s;
 	}
 }
 
@@ -149,7 +159,7 @@ a_tcp_flow_keeps_its_order_unless_the_bound_was_hit(void **state)
 			journey_run(&j, j.now_ns + (int64_t)rng_below(&j.rng, MS / 2));
 		}
 		journey_run(&j, j.now_ns + 1000 * MS);
-		check_order(l, hold);
+		check_order(l, hold, j.jitter_ns == 0);
 		size_t missing = 0;
 		for (size_t i = 5; i < l->n; i++) {
 			const struct line_sent *s = &l->sent[i];
@@ -221,6 +231,41 @@ a_class_does_not_wait_for_the_other(void **state)
 	assert_int_equal(l->log[l->log_n - 3], lost);
 	assert_int_equal(l->log[l->log_n - 2], large);
 	assert_int_equal(l->log[l->log_n - 1], other);
+	journey_end(&j);
+}
+
+/* Large segments and the small last one of what an application wrote are one flow. */
+static void
+a_packet_does_not_overtake_a_waiting_one_of_the_other_class(void **state)
+{
+	(void)state;
+	struct journey j;
+	begin(&j, 1, 100, RTT);
+	struct line *l = &j.line;
+	j.is_mute = true;
+	uint64_t lost = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t large = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t small = line_source(l, j.now_ns, PACKET_TCP_DATA, 100);
+	uint64_t other = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t repair = line_ahead(l, WIRE_EXT_CLASS_LARGE, 3);
+	int64_t start = j.now_ns;
+	journey_send_in(&j, large, 0);
+	journey_send_in(&j, small, 0);
+	journey_send_in(&j, repair, 0);
+	journey_run(&j, start + MS / 2);
+	assert_false(line_is_delivered(l, large));
+	assert_false(line_is_delivered(l, small));
+	uint64_t late = line_source(l, j.now_ns, PACKET_TCP_DATA, 100);
+	journey_send_in(&j, late, 0);
+	journey_run(&j, start + MS);
+	assert_false(line_is_delivered(l, late));
+	/* Neither longer than the bound. */
+	journey_run(&j, start + HOLD + PATIENCE);
+	assert_int_equal(l->log[l->log_n - 3], large);
+	assert_int_equal(l->log[l->log_n - 2], small);
+	assert_int_equal(l->log[l->log_n - 1], late);
+	assert_false(line_is_delivered(l, lost));
+	assert_false(line_is_delivered(l, other));
 	journey_end(&j);
 }
 
@@ -306,6 +351,7 @@ main(void)
 		cmocka_unit_test(waits_are_what_the_rule_says_to_the_nanosecond),
 		cmocka_unit_test(a_tcp_flow_keeps_its_order_unless_the_bound_was_hit),
 		cmocka_unit_test(a_class_does_not_wait_for_the_other),
+		cmocka_unit_test(a_packet_does_not_overtake_a_waiting_one_of_the_other_class),
 		cmocka_unit_test(nothing_waits_while_nobody_repairs),
 		cmocka_unit_test(what_waits_never_exceeds_half_of_the_memory),
 	};
