@@ -132,6 +132,17 @@ split_brackets(struct conf_report *r, const struct conf_value *v, const char *p,
 }
 
 static bool
+is_port_number(const char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!is_digit(p[i])) {
+			return false;
+		}
+	}
+	return len > 0 && len <= 5;
+}
+
+static bool
 split(struct conf_report *r, const struct conf_value *v, const char *p, size_t len,
 	struct pieces *out)
 {
@@ -161,8 +172,11 @@ split(struct conf_report *r, const struct conf_value *v, const char *p, size_t l
 				: "more than one ':', and not an IPv6 address with a port");
 	}
 	if (is_v6) {
+		/* What stands there instead of a port is not repeated: it may be a key. */
+		bool is_port = is_port_number(out->port, out->port_len);
 		conf_value_warn(r, v, "an IPv6 address without brackets; write [%.*s]:%.*s",
-			(int)out->host_len, out->host, (int)out->port_len, out->port);
+			(int)out->host_len, out->host, is_port ? (int)out->port_len : 4,
+			is_port ? out->port : "PORT");
 	}
 	return true;
 }

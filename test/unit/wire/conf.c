@@ -553,7 +553,8 @@ conf_messages_hold_no_piece_of_a_key(void **state)
 		"PrivateKey = %s%s\n", "PrivateKey = \"%s\"\n", "Address = %s\n", "DNS = %s\n",
 		"DNS = 1.1.1.1, %s\n", "Table = %s\n", "FwMark = %s\n", "ListenPort = %s\n",
 		"Offload = %s\n", "Fec = %s\n", "FecDelay = %s\n", "Cipher = %s\n",
-		PEER "PublicKey = x%s\n", PEER "Endpoint = %s\n", PEER "Endpoint = %s:1\n",
+		PEER "PublicKey = x%s\n", PEER "Endpoint = %s\n",
+		PEER "Endpoint = 2001:db8:0:0:0:0:0:10:%s\n", PEER "Endpoint = %s:1\n",
 		PEER "Endpoint = [%s]:1\n", PEER "Endpoint = [fe80::1%%%s]:1\n",
 		PEER "AllowedIPs = %s\n", PEER "AllowedIPs = %s/8\n", PEER "%s = x\n",
 		PEER "PresharedKey = %s\n"};
