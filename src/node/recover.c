@@ -56,6 +56,7 @@ deliver(struct worker *w, const struct wg_peer *p, struct wg_session *s)
 		const struct fec_packet *k = &out->packets[i];
 		/* One that came by itself meanwhile has been delivered. */
 		if (!k->is_recovered || (s && wg_session_mark(s, k->counter))) {
+			w->stats.recovered_rx += k->is_recovered;
 			ingress_take_packet(w, p, k->data, k->len, k->ecn);
 		}
 	}
@@ -98,9 +99,9 @@ take(struct worker *w, struct ally *a, struct ingress_run *r, const struct aead_
 {
 	struct wg_session *s = r->session;
 	bool is_frame = wire_ext_is_frame(op->data, op->len);
-	bool is_hello = wire_ext_type(op->data, op->len) == WIRE_EXT_TYPE_HELLO;
+	enum wire_ext_type type = is_frame ? wire_ext_type(op->data, op->len) : WIRE_EXT_TYPE_NONE;
 	bool is_good = true;
-	if (is_hello) {
+	if (type == WIRE_EXT_TYPE_HELLO) {
 		is_good = ally_hello(w->env.allies, a, now.mono, s, op->data, op->len);
 		r->has_frames_due = true;
 	} else if (is_frame && !ally_takes_frame(w->env.allies, a, now.mono, s)) {
@@ -111,13 +112,17 @@ take(struct worker *w, struct ally *a, struct ingress_run *r, const struct aead_
 		if (out->n == out->cap) {
 			deliver(w, a->peer, s);
 		}
-		return fec_recovery_received(a->recovery, now.mono, wg_session_id(s), op->counter,
-			       op->data, op->len, ecn, out) &&
-		       is_good;
+		/* One of a type that we do not know is no loss either: its counter is told. */
+		is_good = fec_recovery_received(a->recovery, now.mono, wg_session_id(s),
+				  op->counter, op->data, op->len, ecn, out) &&
+			  is_good && (!is_frame || type != WIRE_EXT_TYPE_NONE);
+		w->stats.frames_rx += is_frame && is_good;
+		return is_good;
 	}
 	if (!is_frame && op->len > 0) {
 		ingress_take_packet(w, a->peer, op->data, op->len, ecn);
 	}
+	w->stats.frames_rx += is_frame && is_good;
 	return is_good;
 }
 

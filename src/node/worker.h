@@ -54,7 +54,9 @@ struct worker_env {
 struct worker_stats {
 	struct drop_counts drops;
 	uint64_t handshakes_rx, keepalives_rx;
-	uint64_t gaps; /* times that worker_wake() was called */
+	uint64_t frames_rx;    /* extension frames taken */
+	uint64_t recovered_rx; /* packets put in by loss recovery; each has used its counter */
+	uint64_t gaps;         /* times that worker_wake() was called */
 };
 
 struct worker {

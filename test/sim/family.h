@@ -21,6 +21,9 @@ enum sim_sum {
 	SIM_SUM_MARKED, /* CE came from the outer header to the inner one */
 	SIM_SUM_RESTARTS,
 	SIM_SUM_SLEEPS,
+	SIM_SUM_FRAMES,    /* extension frames sent */
+	SIM_SUM_REPAIRS,   /* of these REPAIRs */
+	SIM_SUM_RECOVERED, /* packets put in by loss recovery */
 	SIM_SUM_COUNT
 };
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "fec/decoder_state.h"
+#include "fec/recovery_internal.h"
 #include "node/gap.h"
 #include "wg/engine.h"
 
@@ -138,6 +140,21 @@ sim_host_start(struct sim_host *h)
 	sim_trace(h->report, "host %u starts", h->index);
 }
 
+void
+sim_host_set_policy(struct sim_host *h, const struct ally_policy *policy)
+{
+	h->policy = *policy;
+	sim_trace(h->report, "host %u: extensions %d, cipher %d, fec %d", h->index,
+		policy->has_extensions, (int)policy->cipher, (int)policy->fec.mode);
+	for (unsigned i = 0; h->device && h->has_allies && i < SIM_HOSTS_MAX; i++) {
+		struct wg_peer *p = sim_host_peer(h, i);
+		struct ally *a = p ? ally_of(&h->allies, p) : NULL;
+		if (a) {
+			(void)ally_set_policy(&h->allies, a, policy, sim_host_time(h).mono);
+		}
+	}
+}
+
 /* Everything that the engine holds must be empty once its peers are gone. */
 static void
 check_empty(const struct sim_host *h)
@@ -168,21 +185,61 @@ add_drops(struct sim_tally *t, const struct drop_counts *d)
 	}
 }
 
+/* Packets that were received, and wait in a decoder for those before them. */
+static uint64_t
+held_by_decoder(const struct fec_decoder *d)
+{
+	uint64_t n = 0;
+	for (uint64_t i = d->hold.first; d->has_memory && i != d->hold.last; i++) {
+		const struct fec_held *p = &d->hold.held[i & d->hold.mask];
+		n += !p->is_done && !p->is_recovered;
+	}
+	return n;
+}
+
+static uint64_t
+held_by_ally(const struct ally *a)
+{
+	uint64_t n = 0;
+	for (unsigned i = 0; a->recovery && i < FEC_SESSIONS; i++) {
+		const struct fec_decoder *d = a->recovery->sessions[i].decoder;
+		n += d ? held_by_decoder(d) : 0;
+	}
+	return n;
+}
+
+/* Of all allies, or of those whose peer was removed. */
+static uint64_t
+held(const struct sim_host *h, bool is_of_removed)
+{
+	uint64_t n = 0;
+	if (!h->device) {
+		return 0;
+	}
+	LIST_FOR_EACH(it, &h->allies.all)
+	{
+		const struct ally *a = WEFT_CONTAINER_OF(it, struct ally, of_table);
+		n += !is_of_removed || wg_peer_is_removed(a->peer) ? held_by_ally(a) : 0;
+	}
+	return n;
+}
+
 void
 sim_host_stop(struct sim_host *h)
 {
-	struct wg_peer *held[SIM_HOSTS_MAX] = {NULL};
+	struct wg_peer *held_peers[SIM_HOSTS_MAX] = {NULL};
+	h->tally.lost_held += held(h, false);
 	h->tally.lost_in_crash += sim_host_staged(h) + h->unread;
 	h->tally.rejected_moves = sim_host_rejected_moves(h);
 	h->unread = 0;
 	h->turn_at_ns = 0;
 	h->asleep_until_ns = 0;
 	for (unsigned i = 0; i < SIM_HOSTS_MAX; i++) {
-		held[i] = sim_host_peer(h, i);
+		held_peers[i] = sim_host_peer(h, i);
 		h->peers[i].is_in = false;
-		if (held[i]) {
-			wg_peer_get(held[i]);
-			wg_peer_remove(h->device, held[i]);
+		if (held_peers[i]) {
+			wg_peer_get(held_peers[i]);
+			wg_peer_remove(h->device, held_peers[i]);
 		}
 	}
 	/* What was staged counts as lost in the crash already. */
@@ -194,6 +251,8 @@ sim_host_stop(struct sim_host *h)
 		add_drops(&h->tally, &h->w[i]->port->stats.drops);
 		h->tally.handshakes_rx += s->handshakes_rx;
 		h->tally.keepalives_rx += s->keepalives_rx;
+		h->tally.frames_rx += s->frames_rx;
+		h->tally.recovered_rx += s->recovered_rx;
 		worker_free(h->w[i]);
 		h->w[i] = NULL;
 	}
@@ -205,10 +264,10 @@ sim_host_stop(struct sim_host *h)
 	h->device = NULL;
 	os_rwlock_fini(&h->lock);
 	for (unsigned i = 0; i < SIM_HOSTS_MAX; i++) {
-		if (held[i]) {
-			sim_check(h->report, atomic_load(&held[i]->refs) == 1,
+		if (held_peers[i]) {
+			sim_check(h->report, atomic_load(&held_peers[i]->refs) == 1,
 				"host %u: somebody holds peer %u", h->index, i);
-			wg_peer_put(held[i]);
+			wg_peer_put(held_peers[i]);
 		}
 	}
 	sim_trace(h->report, "host %u is gone", h->index);
@@ -262,7 +321,10 @@ sim_host_turn(struct sim_host *h)
 	struct wg_time now = sim_host_time(h);
 	unsigned more, turns = 0;
 	if (!mono_is_before(now.mono, worker_deadline(h->w[0]))) {
+		uint64_t of_removed = held(h, true);
+		struct mono swept_at = h->allies.swept_at;
 		worker_tick(h->w[0], now);
+		h->tally.lost_held += h->allies.swept_at.ns != swept_at.ns ? of_removed : 0;
 	}
 	do {
 		more = 0;
@@ -414,6 +476,16 @@ sim_host_rejected_moves(const struct sim_host *h)
 	return n;
 }
 
+uint64_t
+sim_host_recovered(const struct sim_host *h)
+{
+	uint64_t n = h->tally.recovered_rx;
+	for (unsigned i = 0; h->device && i < h->workers; i++) {
+		n += h->w[i]->stats.recovered_rx;
+	}
+	return n;
+}
+
 static uint64_t
 sum_drops(const struct sim_host *h, const enum drop_reason *r, size_t n)
 {
@@ -455,16 +527,26 @@ check_in(const struct sim_host *h)
 		DROP_HS_AUTH, DROP_HS_PEER, DROP_HS_STALE, DROP_HS_FLOOD, DROP_HS_INDEX};
 	const struct sim_port_tally *in = &h->net->tally[h->index];
 	uint64_t keepalives = h->tally.keepalives_rx, hs_rx = h->tally.handshakes_rx;
+	uint64_t frames = h->tally.frames_rx, recovered = sim_host_recovered(h);
 	for (unsigned i = 0; h->device && i < h->workers; i++) {
 		keepalives += h->w[i]->stats.keepalives_rx;
 		hs_rx += h->w[i]->stats.handshakes_rx;
+		frames += h->w[i]->stats.frames_rx;
 	}
-	uint64_t out = h->tally.delivered + keepalives + sum_drops(h, lost, WEFT_ARRAY_LEN(lost)) -
-		       in->in_handshake_bad;
-	sim_check(h->report, in->in_other == out,
-		"host %u got %llu datagrams and accounts for %llu: %llu delivered", h->index,
-		(unsigned long long)in->in_other, (unsigned long long)out,
-		(unsigned long long)h->tally.delivered);
+	uint64_t out = h->tally.delivered + keepalives + frames +
+		       sum_drops(h, lost, WEFT_ARRAY_LEN(lost)) - in->in_handshake_bad +
+		       h->tally.lost_held + held(h, false);
+	sim_check(h->report, in->in_other + recovered == out,
+		"host %u got %llu datagrams, recovered %llu, and accounts for %llu: %llu delivered",
+		h->index, (unsigned long long)in->in_other, (unsigned long long)recovered,
+		(unsigned long long)out, (unsigned long long)h->tally.delivered);
+	sim_check(h->report, frames <= in->in_frames && (frames == 0 || h->net->sniffer->is_on),
+		"host %u took %llu frames, and %llu came", h->index, (unsigned long long)frames,
+		(unsigned long long)in->in_frames);
+	uint64_t unarrived = sim_ledger_recovered(h->ledger, h->index);
+	sim_check(h->report, !h->net->sniffer->is_on || unarrived <= recovered,
+		"host %u delivered %llu packets that never arrived, and recovered %llu", h->index,
+		(unsigned long long)unarrived, (unsigned long long)recovered);
 	sim_check(h->report, in->in_handshake == hs_rx,
 		"host %u: wrong count of handshake messages", h->index);
 	sim_check(h->report,

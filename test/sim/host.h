@@ -36,7 +36,8 @@ struct sim_tally {
 	uint64_t events[8];
 	/* Of the lives that ended. */
 	struct drop_counts drops;
-	uint64_t handshakes_rx, keepalives_rx, rejected_moves;
+	uint64_t handshakes_rx, keepalives_rx, frames_rx, recovered_rx, rejected_moves;
+	uint64_t lost_held; /* received, held for those before them, and gone with their peer */
 };
 
 struct sim_host {
@@ -55,7 +56,7 @@ struct sim_host {
 	int64_t mono_off_ns;       /* its CLOCK_BOOTTIME less the world's time */
 	int64_t wall_off_ns;       /* its wall clock less the world's time */
 	uint64_t stamp_s;          /* persisted */
-	bool has_allies;           /* speaks extension frames; the same in all its lives */
+	bool has_allies;           /* speaks extension frames; changes between lives alone */
 	struct ally_policy policy; /* of all its peers, with has_allies */
 	int64_t asleep_until_ns;   /* 0: awake */
 	int64_t asleep_since_ns;   /* of the present or last sleep, world time */
@@ -99,6 +100,8 @@ void sim_host_remove_peer(struct sim_host *h, unsigned other);
 void sim_host_set_keepalive(struct sim_host *h, unsigned other, uint16_t seconds);
 /* The same key once more: all sessions end. */
 void sim_host_renew_key(struct sim_host *h);
+/* For all its peers, now and later. */
+void sim_host_set_policy(struct sim_host *h, const struct ally_policy *policy);
 /* The interface goes down and up again: sessions stay. */
 void sim_host_bounce(struct sim_host *h);
 /* NULL: not in the device. */
@@ -107,6 +110,8 @@ struct wg_peer *sim_host_peer(const struct sim_host *h, unsigned other);
 uint64_t sim_host_drops(const struct sim_host *h, enum drop_reason r);
 uint64_t sim_host_staged(const struct sim_host *h);
 uint64_t sim_host_rejected_moves(const struct sim_host *h);
+/* Packets that loss recovery has put in. */
+uint64_t sim_host_recovered(const struct sim_host *h);
 /* Every packet and datagram of it must be accounted for. */
 void sim_host_check(const struct sim_host *h);
 

@@ -43,6 +43,7 @@ sim_ledger_add(struct sim_ledger *l, struct sim_packet *first, uint32_t n, uint1
 		struct sim_packet *p = &l->packets[l->n + i];
 		*p = sim_packet_of_frame(first, i, n, last_len);
 		p->injected = 1;
+		p->sent_ns = l->report->now.ns;
 	}
 	l->n += n;
 	l->injected += n;
@@ -75,10 +76,17 @@ check_order(struct sim_ledger *l, const struct sim_packet *p, uint32_t id)
 	struct sim_flow *f = flow_of(l, p);
 	bool is_late =
 		f->has_last && (p->injected > 1 ? p->seq < f->last_seq : p->seq <= f->last_seq);
-	sim_check(l->report, !l->is_ordered || !is_late,
-		"packet %u, number %u of flow %u from host %u to %u, came after number %u", id,
-		p->seq, p->flow, p->src, p->dst, f->last_seq);
-	f->last_seq = p->seq;
+	/* One that was lost on the way and recovered may come late; nothing else may. */
+	bool is_recovered = p->delivered > p->arrived;
+	sim_check(l->report, !l->is_ordered || !is_late || is_recovered,
+		"packet %u, number %u of flow %u from host %u to %u, came after number %u; "
+		"protocol "
+		"%d, %u bytes, sent %.3f ms before",
+		id, p->seq, p->flow, p->src, p->dst, f->last_seq, (int)p->proto, p->len,
+		(double)(l->report->now.ns - p->sent_ns) / 1e6);
+	l->late += is_late;
+	l->late_tcp += is_late && p->proto == SIM_PROTO_TCP;
+	f->last_seq = is_late ? f->last_seq : p->seq;
 	f->has_last = true;
 }
 
@@ -96,6 +104,7 @@ claim(struct sim_ledger *l, unsigned host, uint32_t id, unsigned from)
 	sim_check(l->report, p->delivered < p->injected, "packet %u from %u to %u came twice", id,
 		p->src, p->dst);
 	p->delivered++;
+	p->came_ns = p->delivered == 1 ? l->report->now.ns : p->came_ns;
 	l->delivered++;
 	check_order(l, p, id);
 	return p;
@@ -190,6 +199,27 @@ sim_ledger_missing(const struct sim_ledger *l, uint32_t from)
 	uint64_t n = 0;
 	for (uint32_t i = from; i < l->n; i++) {
 		n += l->packets[i].injected > l->packets[i].delivered;
+	}
+	return n;
+}
+
+void
+sim_ledger_arrived(struct sim_ledger *l, uint32_t id)
+{
+	sim_check(l->report, id < l->n, "packet %u was sent by nobody", id);
+	uint8_t *arrived = &l->packets[id].arrived;
+	*arrived = *arrived < UINT8_MAX ? (uint8_t)(*arrived + 1) : UINT8_MAX;
+}
+
+uint64_t
+sim_ledger_recovered(const struct sim_ledger *l, unsigned host)
+{
+	uint64_t n = 0;
+	for (uint32_t i = 0; i < l->n; i++) {
+		const struct sim_packet *p = &l->packets[i];
+		if (p->dst == host && p->delivered > p->arrived) {
+			n += (uint64_t)(p->delivered - p->arrived);
+		}
 	}
 	return n;
 }

@@ -23,6 +23,7 @@ struct sim_ledger {
 	bool is_ordered; /* the network keeps the order, so deliveries must */
 	bool has_marks;  /* the network sets CE */
 	uint64_t injected, delivered, marked;
+	uint64_t late, late_tcp; /* came out behind a later one of their flow */
 };
 
 void sim_ledger_init(struct sim_ledger *l, struct sim_report *report);
@@ -36,6 +37,10 @@ void sim_ledger_undo(struct sim_ledger *l, uint32_t n);
 /* A frame came out at a host: everything in it must have been sent to it by whom it says, as it
  * says, and not be there already. */
 void sim_ledger_take(struct sim_ledger *l, unsigned host, const struct port_mem_frame *f);
+/* The datagram of a packet was read by its node. */
+void sim_ledger_arrived(struct sim_ledger *l, uint32_t id);
+/* Packets that came out more often than their datagrams arrived. */
+uint64_t sim_ledger_recovered(const struct sim_ledger *l, unsigned host);
 /* Numbers from..n-1 that were injected and not delivered. */
 uint64_t sim_ledger_missing(const struct sim_ledger *l, uint32_t from);
 

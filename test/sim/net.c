@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "wire/wg.h"
 
 #define CHANNEL_PACKETS 2048
@@ -34,6 +35,7 @@ static struct sim_datagram *
 datagram_new(const uint8_t *data, uint32_t len)
 {
 	struct sim_datagram *d = malloc(sizeof(*d) + len);
+	weft_assert(len <= SIM_DATAGRAM_MAX);
 	*d = (struct sim_datagram){.refs = 1, .len = len};
 	memcpy(d->bytes, data, len);
 	return d;
@@ -51,6 +53,7 @@ make_own(struct sim_datagram *d)
 	own->from = d->from;
 	own->to = d->to;
 	own->ecn = d->ecn;
+	own->in = d->in;
 	put(d);
 	return own;
 }
@@ -69,8 +72,17 @@ host_at(const struct sim_net *net, const struct endpoint *e)
 }
 
 static void
+watch(const struct sim_net *net, unsigned from, unsigned to, const struct sim_inner *in,
+	bool is_lost)
+{
+	if (net->watch) {
+		net->watch(net->watch_ctx, from, to, in, is_lost);
+	}
+}
+
+static void
 send_one(struct sim_net *net, unsigned host, const struct link_run *run, const uint8_t *data,
-	uint32_t len)
+	uint32_t len, const struct sim_inner *in)
 {
 	struct sim_place *place = &net->places[host];
 	net->sent++;
@@ -92,8 +104,10 @@ send_one(struct sim_net *net, unsigned host, const struct link_run *run, const u
 	d->from = place->at;
 	d->to = *run->to;
 	d->ecn = run->ecn;
+	d->in = *in;
 	unsigned times = emu_channel_push(
 		&net->channels[host][to], net->report->now, NULL, len, (uint64_t)(uintptr_t)d);
+	watch(net, host, to, in, times == 0);
 	if (times == 0) {
 		lose(net, SIM_LOSS_CHANNEL);
 		put(d);
@@ -103,17 +117,23 @@ send_one(struct sim_net *net, unsigned host, const struct link_run *run, const u
 	net->copies += times - 1;
 }
 
-static void
+static struct sim_inner
 count_out(struct sim_net *net, unsigned host, const struct endpoint *to, const uint8_t *data,
 	uint32_t len)
 {
+	struct sim_port_tally *t = &net->tally[host];
+	struct sim_inner in = sim_sniffer_look(net->sniffer, host, data, len);
 	enum wire_wg_type type = wire_wg_type(data, len);
 	if (type == WIRE_WG_TYPE_DATA) {
 		sim_wiretap_see(&net->wiretaps[host], net->report, host_at(net, to),
 			wire_wg_data_receiver(data), wire_wg_data_counter(data));
 	}
-	net->tally[host].data_out += type == WIRE_WG_TYPE_DATA && len > WIRE_WG_DATA_LEN_MIN;
-	net->tally[host].initiations_out += type == WIRE_WG_TYPE_INITIATION;
+	t->data_out += type == WIRE_WG_TYPE_DATA && len > WIRE_WG_DATA_LEN_MIN &&
+		       !sim_kind_is_frame(in.kind);
+	t->out[in.kind]++;
+	t->out_bytes[in.kind] += len;
+	t->initiations_out += type == WIRE_WG_TYPE_INITIATION;
+	return in;
 }
 
 static void
@@ -132,13 +152,13 @@ send_runs(struct link *base, struct link_run *runs, size_t n)
 		sim_check(net->report, r->len > 0 && r->seg > 0, "an empty run");
 		for (uint32_t at = 0; at < r->len; at += r->seg) {
 			uint32_t len = r->len - at < r->seg ? r->len - at : r->seg;
-			count_out(net, l->host, r->to, r->data + at, len);
+			struct sim_inner in = count_out(net, l->host, r->to, r->data + at, len);
 			if (is_refused) {
 				net->sent++;
 				lose(net, SIM_LOSS_SENDER);
 				base->stats.drops.n[DROP_LINK_NOBUFS]++;
 			} else {
-				send_one(net, l->host, r, r->data + at, len);
+				send_one(net, l->host, r, r->data + at, len, &in);
 			}
 		}
 	}
@@ -158,6 +178,10 @@ count_in(struct sim_net *net, unsigned host, const struct sim_datagram *d)
 		net->tally[host].in_handshake_bad += d->len != lens[type];
 	} else {
 		net->tally[host].in_other++;
+		net->tally[host].in_frames += sim_kind_is_frame(d->in.kind);
+		if (d->in.kind == SIM_KIND_PACKET) {
+			sim_ledger_arrived(net->ledger, d->in.id);
+		}
 	}
 }
 
@@ -270,6 +294,9 @@ enqueue(struct sim_net *net, unsigned host, struct sim_datagram *d)
 static void
 damage(struct sim_net *net, struct sim_datagram *d)
 {
+	uint8_t before[SIM_DATAGRAM_MAX];
+	uint32_t len = d->len;
+	memcpy(before, d->bytes, len < sizeof(before) ? len : sizeof(before));
 	net->corrupted++;
 	if (rng_is_hit(&net->chance, 0.2)) {
 		d->len = 1 + (uint32_t)rng_below(&net->chance, d->len); /* cut off, or not */
@@ -279,6 +306,10 @@ damage(struct sim_net *net, struct sim_datagram *d)
 		uint64_t range = rng_is_hit(&net->chance, 0.5) && d->len > 16 ? 16 : d->len;
 		d->bytes[rng_below(&net->chance, range)] ^=
 			(uint8_t)(1u << rng_below(&net->chance, 8));
+	}
+	/* A bit that was flipped twice is whole. */
+	if (d->len != len || memcmp(before, d->bytes, len) != 0) {
+		d->in = (struct sim_inner){.kind = SIM_KIND_OTHER};
 	}
 }
 
@@ -359,7 +390,8 @@ sim_net_next(const struct sim_net *net)
 /* --- life --- */
 
 void
-sim_net_init(struct sim_net *net, struct sim_report *report, unsigned hosts, uint64_t seed)
+sim_net_init(struct sim_net *net, struct sim_report *report, unsigned hosts,
+	uint32_t channel_packets, uint64_t seed)
 {
 	*net = (struct sim_net){.report = report, .n = hosts, .queue_max = 4096};
 	rng_init(&net->chance, seed);
@@ -371,8 +403,8 @@ sim_net_init(struct sim_net *net, struct sim_report *report, unsigned hosts, uin
 		p->local = is_v6 ? v6 : v4;
 		p->at = (struct endpoint){.addr = p->local, .port = (uint16_t)(51820 + i)};
 		for (unsigned j = 0; j < hosts; j++) {
-			struct emu_channel_params params = {
-				.seed = rng_u64(&net->chance), .packets_max = CHANNEL_PACKETS};
+			struct emu_channel_params params = {.seed = rng_u64(&net->chance),
+				.packets_max = channel_packets ? channel_packets : CHANNEL_PACKETS};
 			if (i != j && emu_channel_init(&net->channels[i][j], &params,
 					      &emu_settings_default)) {
 				sim_fail(report, "no memory for a channel");

@@ -10,11 +10,14 @@
 #include "base/rng.h"
 #include "emu/channel.h"
 #include "link/link.h"
+#include "ledger.h"
 #include "packet.h"
 #include "report.h"
+#include "sniffer.h"
 #include "wiretap.h"
 
 #define SIM_WORKERS_MAX 4
+#define SIM_DATAGRAM_MAX 2048
 #define SIM_NOBODY SIM_HOSTS_MAX /* as a sender: somebody who is no host */
 
 struct sim_datagram {
@@ -22,6 +25,7 @@ struct sim_datagram {
 	unsigned refs;
 	unsigned sender; /* host, or SIM_NOBODY */
 	struct endpoint from, to;
+	struct sim_inner in; /* OTHER once it was damaged */
 	uint8_t ecn;
 	uint32_t len;
 	uint8_t bytes[];
@@ -61,7 +65,10 @@ struct sim_place {
 
 /* Of one host: datagrams between its links and the network. */
 struct sim_port_tally {
-	uint64_t data_out; /* data messages longer than a keepalive handed to the link */
+	uint64_t data_out; /* data messages longer than a keepalive, but frames, handed to the link
+			    */
+	uint64_t out[SIM_KIND_COUNT], out_bytes[SIM_KIND_COUNT]; /* of what could be read */
+	uint64_t in_frames; /* read by the node, by kind and so that they may be good */
 	uint64_t initiations_out;
 	uint64_t in_handshake;     /* read by the node: types 1 to 3 */
 	uint64_t in_handshake_bad; /* of these, of a wrong length */
@@ -82,12 +89,20 @@ struct sim_net {
 	uint64_t lost[SIM_LOSS_COUNT];
 	struct sim_port_tally tally[SIM_HOSTS_MAX];
 	struct sim_wiretap wiretaps[SIM_HOSTS_MAX];
+	struct sim_sniffer *sniffer;
+	struct sim_ledger *ledger;
+	/* Sees every datagram as it leaves; is_lost: the channel has lost it. */
+	void (*watch)(
+		void *ctx, unsigned from, unsigned to, const struct sim_inner *in, bool is_lost);
+	void *watch_ctx;
 	/* Sees every datagram that is put into the queue of a node that reads it. */
 	void (*tap)(void *ctx, unsigned host, const struct sim_datagram *d);
 	void *tap_ctx;
 };
 
-void sim_net_init(struct sim_net *net, struct sim_report *report, unsigned hosts, uint64_t seed);
+/* channel_packets: on their way from one host to another; 0: a default. */
+void sim_net_init(struct sim_net *net, struct sim_report *report, unsigned hosts,
+	uint32_t channel_packets, uint64_t seed);
 void sim_net_fini(struct sim_net *net);
 /* For all pairs. */
 void sim_net_set(struct sim_net *net, const struct emu_settings *s);

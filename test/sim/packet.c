@@ -217,3 +217,16 @@ sim_packet_write_frame(const struct sim_packet *first, uint32_t n, uint16_t last
 	sim_packet_leave_checksum(first, out, f);
 	return at;
 }
+
+uint32_t
+sim_packet_id(const uint8_t *packet, uint32_t len)
+{
+	bool is_v6 = len > 0 && packet[0] >> 4 == 6;
+	uint32_t at = is_v6 ? IP6_LEN : IP4_LEN;
+	if (len < at) {
+		return UINT32_MAX;
+	}
+	uint8_t proto = is_v6 ? packet[6] : packet[9];
+	at += proto == 17 ? 8u : proto == 6 ? 20u : 0u;
+	return len < at + 4 ? UINT32_MAX : load_le32(packet + at);
+}

@@ -40,8 +40,9 @@ struct sim_packet {
 	uint16_t ip_id;
 	uint16_t len; /* of the IP packet */
 	uint32_t tcp_seq;
-	uint32_t seq; /* in its flow */
-	uint8_t injected, delivered;
+	uint32_t seq;                         /* in its flow */
+	uint8_t injected, delivered, arrived; /* arrived: datagrams that its node has read */
+	int64_t sent_ns, came_ns;             /* injected; first delivered */
 };
 
 uint32_t sim_packet_header_len(const struct sim_packet *p);
@@ -57,6 +58,8 @@ void sim_packet_leave_checksum(const struct sim_packet *p, uint8_t *data, struct
 struct sim_packet sim_packet_of_frame(
 	const struct sim_packet *first, uint32_t i, uint32_t n, uint16_t last_len);
 void sim_body_write(uint32_t id, uint8_t *out, uint32_t len);
+/* The number in a packet's bytes. */
+uint32_t sim_packet_id(const uint8_t *packet, uint32_t len);
 /* The host whose inner address it is, or SIM_HOSTS_MAX. */
 unsigned sim_host_of_address(const uint8_t *addr, bool is_v6);
 void sim_address_of_host(unsigned host, bool is_v6, uint8_t *out);

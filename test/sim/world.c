@@ -50,8 +50,42 @@ make_host(struct sim_world *w, const struct sim_plan *plan, unsigned i)
 	h->mono_off_ns = rng_is_hit(&w->chance, 0.3)
 				 ? 0
 				 : (int64_t)rng_below(&w->chance, 1000000) * WEFT_NS_PER_S;
+	h->policy = ALLY_POLICY_DEFAULT;
 	sim_host_init(h, rng_u64(&w->chance));
 	w->is_mobile[i] = i + plan->mobile >= w->n;
+}
+
+struct ally_policy
+sim_draw_policy(struct rng *r)
+{
+	static const uint32_t budgets_us[] = {0, 5000, 20000, 60000};
+	struct ally_policy p = ALLY_POLICY_DEFAULT;
+	p.has_extensions = !rng_is_hit(r, 0.1);
+	p.cipher = (enum ally_cipher)rng_below(r, 3);
+	p.fec.mode = rng_is_hit(r, 0.1)   ? FEC_MODE_OFF
+		     : rng_is_hit(r, 0.3) ? FEC_MODE_FIXED
+					  : FEC_MODE_AUTO;
+	p.fec.percent = (uint16_t)(1 + rng_below(r, 100));
+	p.fec.budget_us = budgets_us[rng_below(r, 4)];
+	return p;
+}
+
+/* Chance of its own: the rest of a story does not depend on it. */
+static void
+make_allies(struct sim_world *w, double share, uint64_t seed)
+{
+	struct rng r;
+	rng_init(&r, seed);
+	if (share == 0) {
+		/* Seeds of a kind may be chosen by the lowest bits. */
+		static const double shares[] = {1, 0.6, 0};
+		share = shares[w->report->seed / 4 % 3];
+	}
+	for (unsigned i = 0; i < w->n; i++) {
+		w->hosts[i].has_allies = rng_is_hit(&r, share);
+		w->hosts[i].policy = sim_draw_policy(&r);
+	}
+	w->sniffer.is_on = share > 0;
 }
 
 void
@@ -65,7 +99,10 @@ sim_world_init(struct sim_world *w, struct sim_report *report, const struct sim_
 	rng_init(&w->chance, rng_u64(&root));
 	w->n = plan->hosts_min +
 	       (unsigned)rng_below(&w->chance, plan->hosts_max - plan->hosts_min + 1);
-	sim_net_init(&w->net, report, w->n, rng_u64(&root));
+	sim_net_init(&w->net, report, w->n, plan->channel_packets, rng_u64(&root));
+	sim_sniffer_init(&w->sniffer, report, w->hosts);
+	w->net.sniffer = &w->sniffer;
+	w->net.ledger = &w->ledger;
 	sim_ledger_init(&w->ledger, report);
 	sim_attacker_init(&w->attacker, report, w->hosts, w->n, rng_u64(&root));
 	w->traffic = (struct sim_traffic){.segments_max = 8,
@@ -75,6 +112,7 @@ sim_world_init(struct sim_world *w, struct sim_report *report, const struct sim_
 	for (unsigned i = 0; i < w->n; i++) {
 		make_host(w, plan, i);
 	}
+	make_allies(w, plan->ally_share, rng_u64(&root));
 	for (unsigned i = 0; i < w->n; i++) {
 		for (unsigned j = i + 1; j < w->n; j++) {
 			if (!w->is_mobile[i] || !w->is_mobile[j]) {
@@ -115,6 +153,7 @@ sim_world_fini(struct sim_world *w)
 	sim_net_fini(&w->net);
 	sim_ledger_fini(&w->ledger);
 	sim_attacker_fini(&w->attacker);
+	sim_sniffer_fini(&w->sniffer);
 }
 
 /* --- time --- */

@@ -11,6 +11,10 @@ struct sim_plan {
 	unsigned mobile;    /* so many of the last hosts move, and know only hosts that do not */
 	double psk_share;   /* of pairs */
 	double blind_share; /* of pairs where one side does not know the other's address */
+	/* Of hosts that speak extension frames, each with some policy. 0: by the seed none, all, or
+	 * most of them. < 0: none. */
+	double ally_share;
+	uint32_t channel_packets; /* as sim_net_init() has it */
 };
 
 /* What inner hosts send by themselves. */
@@ -33,6 +37,7 @@ struct sim_world {
 	struct rng script, chance; /* the family's, and the world's own */
 	unsigned n;
 	struct sim_net net;
+	struct sim_sniffer sniffer;
 	struct sim_ledger ledger;
 	struct sim_attacker attacker;
 	struct sim_traffic traffic;
@@ -47,6 +52,7 @@ struct sim_world {
 
 /* All hosts run, the network is perfect, nobody talks. */
 void sim_world_init(struct sim_world *w, struct sim_report *report, const struct sim_plan *plan);
+struct ally_policy sim_draw_policy(struct rng *r);
 /* Ends all hosts and checks that everything is accounted for. */
 void sim_world_fini(struct sim_world *w);
 
