@@ -69,6 +69,7 @@ void bench_trie(struct bench *b);       /* micro/trie.c */
 void bench_engine(struct bench *b);     /* micro/engine.c */
 void bench_extract(struct bench *b);    /* micro/extract.c */
 void bench_fec(struct bench *b);        /* micro/fec.c */
+void bench_recovery(struct bench *b);   /* micro/recovery.c */
 void bench_tx(struct bench *b);         /* path/tx.c */
 
 #endif

@@ -45,6 +45,7 @@ static const struct bench_case cases[] = {
 	{"engine", "handshakes, counters and memory of the protocol engine", true, bench_engine},
 	{"extract", "views of a packet's headers and payload", true, bench_extract},
 	{"fec", "GF(256) of loss recovery, by instruction set", true, bench_fec},
+	{"recovery", "loss recovery a packet, sender and receiver", true, bench_recovery},
 	{"tx", "transmit path end to end between two nodes in memory", false, bench_tx},
 };
 
