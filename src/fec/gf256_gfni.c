@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "fec/gf256_tables.h"
 
-#define ISA WEFT_TARGET("gfni,avx512f,avx512bw")
+#define ISA WEFT_TARGET("gfni,avx512f,avx512bw") WEFT_MASKED_UNCHECKED
 #define VECTOR_BYTES 64u
 /* Of 32 registers, for all rows together: beside them stand a source, four matrices, one spare.
  * A packet of up to 1536 bytes is one walk for one row. */
