@@ -26,8 +26,9 @@ static const char help[] =
 	"  cipher auto|chacha20poly1305|aes-256-gcm\n"
 	"                            auto: AES where both sides have it fast\n"
 	"  extensions on|off         off: the peer is treated as plain WireGuard\n\n"
-	"Both sides must have it on. What the other side must agree to may wait for the next\n"
-	"session, up to two minutes; what was agreed is in `weft status NAME`.\n"
+	"Both sides must have it on. What the other side must hear of is offered in a new "
+	"session,\n"
+	"within 5 s; what was agreed is in `weft status NAME`.\n"
 	"Example: weft set home peer xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg= fec 20%\n"
 	"Keys, endpoints and AllowedIPs are set by `wg set`.\n";
 

@@ -96,10 +96,10 @@ wants_fec(const struct ally *a)
 	return a->policy.has_extensions && a->policy.fec.mode != FEC_MODE_OFF;
 }
 
-static void
-init_hello(const struct allies *t, struct ally *a)
+static struct wg_hello_config
+offer_of(const struct allies *t, const struct ally *a)
 {
-	struct wg_hello_config c = {
+	return (struct wg_hello_config){
 		.is_off = !a->policy.has_extensions,
 		.features = wants_fec(a) ? WIRE_EXT_FEATURE_FEC : 0,
 		.ciphers = (uint8_t)(WIRE_EXT_CIPHER_CHACHA20_POLY1305 |
@@ -107,7 +107,6 @@ init_hello(const struct allies *t, struct ally *a)
 		.datagram_max = DATAGRAM_MAX,
 		.name = t->self,
 	};
-	wg_hello_init(&a->hello, &c);
 }
 
 /* What its decoders hold is on its way within a moment; until then it only listens. */
@@ -135,7 +134,8 @@ ally_of(struct allies *t, struct wg_peer *p)
 	a->ends_at = MONO_NEVER;
 	list_init(&a->of_active);
 	os_mutex_init(&a->mutex);
-	init_hello(t, a);
+	struct wg_hello_config offer = offer_of(t, a);
+	wg_hello_init(&a->hello, &offer);
 	wg_peer_get(p);
 	a->peer = p;
 	list_push_back(&t->all, &a->of_table);
@@ -154,11 +154,19 @@ begin_session(struct ally *a, struct wg_session *s, bool is_asking, struct mono 
 }
 
 bool
-ally_set_policy(struct allies *t, struct ally *a, const struct ally_policy *policy, struct mono now)
+ally_set_policy(struct allies *t, struct ally *a, const struct ally_policy *policy, struct mono now,
+	bool *wants_session)
 {
 	os_mutex_lock(&a->mutex);
+	struct wg_hello_config before = offer_of(t, a);
 	a->policy = *policy;
-	init_hello(t, a);
+	struct wg_hello_config offer = offer_of(t, a);
+	wg_hello_configure(&a->hello, now, &offer);
+	bool is_stock = wg_hello_state(&a->hello, 0) == WG_HELLO_STATE_STOCK;
+	*wants_session =
+		offer.is_off != before.is_off ||
+		(!is_stock && !offer.is_off &&
+			(offer.ciphers != before.ciphers || offer.features != before.features));
 	if (!wants_fec(a)) {
 		end_recovery(a, now);
 	} else if (a->recovery) {
@@ -169,8 +177,7 @@ ally_set_policy(struct allies *t, struct ally *a, const struct ally_policy *poli
 		if (!policy->has_extensions || !wants_aes(a)) {
 			wg_session_set_send_cipher(s, AEAD_CIPHER_CHACHA20_POLY1305);
 		}
-		/* Whoever changed its mind asks, initiator or not. */
-		begin_session(a, s, true, now);
+		begin_session(a, s, wg_session_is_initiator(s), now);
 	}
 	bool is_earlier = ally_rearm(t, a, now);
 	os_mutex_unlock(&a->mutex);
@@ -192,7 +199,7 @@ allies_session(struct allies *t, struct wg_peer *p, struct mono now)
 	return is_earlier;
 }
 
-/* What the two agreed on takes effect in this session. */
+/* What the two agreed on takes effect in this session, unless the policy has changed since. */
 static void
 take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session *s)
 {
@@ -200,13 +207,16 @@ take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session 
 	if (!wg_hello_agreed(&a->hello, wg_session_id(s), &terms)) {
 		return;
 	}
+	bool is_aes = terms.cipher == WIRE_EXT_CIPHER_AES_256_GCM && wants_aes(a);
+	wg_session_set_send_cipher(
+		s, is_aes ? AEAD_CIPHER_AES_256_GCM : AEAD_CIPHER_CHACHA20_POLY1305);
+	if (!wg_hello_is_newest(&a->hello, wg_session_id(s))) {
+		return; /* a late answer of an older session, which may have other terms */
+	}
 	if (terms.name[0]) {
 		memcpy(a->name, terms.name, sizeof(a->name));
 	}
-	wg_session_set_send_cipher(s, terms.cipher == WIRE_EXT_CIPHER_AES_256_GCM
-					      ? AEAD_CIPHER_AES_256_GCM
-					      : AEAD_CIPHER_CHACHA20_POLY1305);
-	if (!(terms.features & WIRE_EXT_FEATURE_FEC)) {
+	if (!(terms.features & WIRE_EXT_FEATURE_FEC) || !wants_fec(a)) {
 		end_recovery(a, now);
 		return;
 	}

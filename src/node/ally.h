@@ -99,9 +99,10 @@ void allies_fini(struct allies *t);
 /* --- with the device alone --- */
 /* The peer's ally, made if it has none; NULL: no memory. */
 struct ally *ally_of(struct allies *t, struct wg_peer *p);
-/* True: as ally_rearm(). */
-bool ally_set_policy(
-	struct allies *t, struct ally *a, const struct ally_policy *policy, struct mono now);
+/* What only leaves away holds at once. What the other side must hear of is offered from the next
+ * session on: *wants_session. True: as ally_rearm(). */
+bool ally_set_policy(struct allies *t, struct ally *a, const struct ally_policy *policy,
+	struct mono now, bool *wants_session);
 /* The peer can send in a session that it could not before. True: as ally_rearm(). */
 bool allies_session(struct allies *t, struct wg_peer *p, struct mono now);
 /* Lets go of the allies of removed peers, once a second at most. */

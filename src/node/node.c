@@ -411,8 +411,13 @@ node_set_policy(struct node *n, struct wg_peer *p, const struct ally_policy *pol
 	if (!a) {
 		return WEFT_ENOMEM;
 	}
-	if (ally_set_policy(&n->allies, a, policy, os_clock_mono())) {
+	struct wg_time now = node_time();
+	bool wants_session;
+	if (ally_set_policy(&n->allies, a, policy, now.mono, &wants_session)) {
 		wake_runner(n, 0);
+	}
+	if (wants_session) {
+		wg_peer_renew(n->device, p, now, &n->mail);
 	}
 	return WEFT_OK;
 }

@@ -54,21 +54,34 @@ wg_agenda_cancel(struct wg_peer *p, uint32_t todo)
 	}
 }
 
-void
-wg_agenda_want_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_retry)
+/* must: what wants it now may be all that comes, so that a try made a moment ago only defers it. */
+static void
+want(struct wg_device *d, struct wg_peer *p, struct mono now, bool must)
 {
 	bool can_initiate = d->identity.has_key && p->endpoint.addr.family != IP_FAMILY_NONE;
-	if (!is_retry) {
-		wg_timers_want_session(&p->timers, now);
-	}
 	if (can_initiate && now.ns - p->initiation_ns >= WG_REKEY_TIMEOUT_NS) {
 		wg_agenda_add(d, p, WG_TODO_INITIATION);
-	} else if (can_initiate && !wg_peer_can_send(p, now)) {
-		/* Given up a moment ago, and what wants a session now may be all that comes. */
+	} else if (can_initiate && must) {
 		wg_timers_initiation_wanted(
 			&p->timers, (struct mono){p->initiation_ns + WG_REKEY_TIMEOUT_NS});
 	}
 	wg_peer_arm(d, p);
+}
+
+void
+wg_agenda_want_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_retry)
+{
+	if (!is_retry) {
+		wg_timers_want_session(&p->timers, now);
+	}
+	want(d, p, now, !wg_peer_can_send(p, now));
+}
+
+void
+wg_agenda_renew(struct wg_device *d, struct wg_peer *p, struct mono now)
+{
+	wg_timers_want_session(&p->timers, now);
+	want(d, p, now, true);
 }
 
 /* An empty data message, or an initiation when no session can carry one. */

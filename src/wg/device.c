@@ -193,6 +193,16 @@ wg_peer_set_keepalive(struct wg_device *d, struct wg_peer *p, uint16_t seconds, 
 }
 
 void
+wg_peer_renew(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_out *out)
+{
+	d->now = mono_is_before(d->now, now.mono) ? now.mono : d->now;
+	if (wg_peer_can_send(p, now.mono)) {
+		wg_agenda_renew(d, p, now.mono);
+	}
+	wg_agenda_run(d, now, out);
+}
+
+void
 wg_device_set_up(struct wg_device *d, bool is_up, struct wg_time now, struct wg_out *out)
 {
 	bool is_rising = is_up && !d->is_up;

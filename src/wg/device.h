@@ -119,6 +119,9 @@ void wg_peer_set_endpoint(struct wg_peer *p, const struct endpoint *e);
 /* seconds 0 = off. Sends at once when it was off before and the peer has an endpoint. */
 void wg_peer_set_keepalive(struct wg_device *d, struct wg_peer *p, uint16_t seconds,
 	struct wg_time now, struct wg_out *out);
+/* A new session, though the present one is good: what is agreed on in it may have changed. As
+ * soon as the last initiation allows it; without a session, or an endpoint, nothing. */
+void wg_peer_renew(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_out *out);
 /* Moves the prefix here when another peer has it. */
 WEFT_MUST_CHECK enum weft_err wg_peer_allow(
 	struct wg_device *d, struct wg_peer *p, const struct ip_prefix *prefix);

@@ -70,6 +70,8 @@ void wg_agenda_cancel(struct wg_peer *p, uint32_t todo);
  * session can carry data meanwhile it is not sent at all. A retry continues a series of attempts,
  * anything else begins one. */
 void wg_agenda_want_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_retry);
+/* The same although a session can carry data, and the wait does not end it. */
+void wg_agenda_renew(struct wg_device *d, struct wg_peer *p, struct mono now);
 /* Does what fits into out. Ends every call that has an out. */
 void wg_agenda_run(struct wg_device *d, struct wg_time now, struct wg_out *out);
 bool wg_out_has_room(const struct wg_out *out);

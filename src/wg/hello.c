@@ -4,7 +4,8 @@
  *                    began, ours, and the peer is worth asking
  *          UNKNOWN ------------------------------------------> ASKING --+ timer: another
  *           |   |                                              |  |  ^--+ request
- *           |   | began, ours, and it is not                   |  |
+ *           |   | began, ours, and it is not;                  |  |
+ *           |   | timer, theirs: nobody asked                  |  |
  *           |   v                     timer: no request left,  |  |
  *           | STOCK <------------------------------------------+  |
  *           |   |              or no common version               |
@@ -210,6 +211,8 @@ on_began(struct wg_hello *h, struct wg_hello_slot *s, bool is_ours, struct mono 
 			enter(s, WG_HELLO_STATE_STOCK);
 		} else if (is_ours) {
 			ask(s, now);
+		} else if (s->due.ns == MONO_NEVER.ns) {
+			s->due = mono_add_ns(now, WG_HELLO_UNASKED_NS);
 		}
 		break;
 	case WG_HELLO_STATE_ASKING: /* known already */
@@ -237,7 +240,11 @@ on_timer(struct wg_hello *h, struct wg_hello_slot *s, struct mono now)
 			peer_silent(h, now);
 		}
 		break;
-	case WG_HELLO_STATE_UNKNOWN: /* none runs */
+	case WG_HELLO_STATE_UNKNOWN:
+		/* Of this session alone: it may take us for stock, and we ask in the next of ours.
+		 */
+		enter(s, WG_HELLO_STATE_STOCK);
+		break;
 	case WG_HELLO_STATE_AGREED:
 	case WG_HELLO_STATE_STOCK:
 	case WG_HELLO_STATE_OFF:
@@ -339,6 +346,8 @@ on_switched_on(struct wg_hello *h, struct wg_hello_slot *s, struct mono now)
 		 * nothing. */
 		if (s == &h->slots[0] && s->is_initiator && s->tries < WG_HELLO_TRIES_MAX) {
 			ask(s, now);
+		} else {
+			s->due = mono_add_ns(now, WG_HELLO_UNASKED_NS);
 		}
 		break;
 	case WG_HELLO_STATE_UNKNOWN: /* is on */
@@ -571,6 +580,12 @@ wg_hello_agreed(const struct wg_hello *h, uint64_t session, struct wg_hello_term
 		*out = h->slots[at].terms;
 	}
 	return true;
+}
+
+bool
+wg_hello_is_newest(const struct wg_hello *h, uint64_t session)
+{
+	return h->slots[0].session == session;
 }
 
 enum wg_hello_state

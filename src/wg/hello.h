@@ -22,6 +22,8 @@
 #define WG_HELLO_TRIES_MAX 3   /* requests a session */
 #define WG_HELLO_ANSWERS_MAX 3 /* a session */
 #define WG_HELLO_SILENCE_NS (3600 * WEFT_NS_PER_S)
+/* A responder that nobody asked: the last request leaves at 1 s, and is given up at 3 s. */
+#define WG_HELLO_UNASKED_NS (4 * WEFT_NS_PER_S)
 /* Sessions in a row that a peer which was heard before may let pass without an answer. On a path
  * that loses half of all packets a session's three requests come to nothing in 42 % of cases,
  * nine in 8 %. */
@@ -32,7 +34,8 @@ enum wg_hello_state {
 	WG_HELLO_STATE_UNKNOWN, /* nothing said: the other side is the one to ask */
 	WG_HELLO_STATE_ASKING,  /* requests are under way */
 	WG_HELLO_STATE_AGREED,
-	WG_HELLO_STATE_STOCK, /* was silent, speaks no version of ours, or is not asked again yet */
+	WG_HELLO_STATE_STOCK, /* was silent, did not ask, speaks no version of ours, or is not asked
+				 again yet */
 	WG_HELLO_STATE_OFF,   /* by configuration */
 	WG_HELLO_STATE_COUNT
 };
@@ -66,7 +69,7 @@ struct wg_hello_slot {
 	uint8_t tries, answers;
 	uint8_t ciphers; /* offered in this session, and so */
 	uint32_t features;
-	struct mono due;                      /* the next try, or the end of trying */
+	struct mono due;                      /* the next try, or the end of trying or waiting */
 	struct mono wanted;                   /* since when a HELLO is to be sent; or MONO_NEVER */
 	struct mono sent[WG_HELLO_TRIES_MAX]; /* each request; MONO_NEVER = not sent */
 	struct mono arrived;                  /* the request to be answered, ... */
@@ -108,6 +111,8 @@ struct mono wg_hello_deadline(const struct wg_hello *h);
 bool wg_hello_take(
 	struct wg_hello *h, struct mono now, uint64_t *session, struct wire_ext_hello *out);
 
+/* Of the sessions that it was told of, the last. */
+bool wg_hello_is_newest(const struct wg_hello *h, uint64_t session);
 /* Is there an agreement in that session? out may be NULL. */
 bool wg_hello_agreed(const struct wg_hello *h, uint64_t session, struct wg_hello_terms *out);
 /* For people. UNKNOWN for a session that is not remembered; session 0: of the newest. */

@@ -14,6 +14,7 @@ import pytest
 
 from lab import Fault, Lab, Pair, Process, pair, wait_ping
 from lab.device import A4, B4, GO, WEFT, Ends, ends
+from lab.offload import segmentation_off
 
 REKEY_RUN_S = 132  # REKEY_AFTER_TIME is 120 s
 PING_INTERVAL_S = 0.25
@@ -41,11 +42,13 @@ def count_messages(case: Case, name: str, hook: str, length: int) -> None:
 
 
 def count_frames(case: Case) -> None:
-    """Counts, both ways, what is neither handshake, ping nor keepalive, and data whose second byte is not 0."""
+    """Counts where it arrives what is neither handshake, ping nor keepalive, and data whose second byte is not 0."""
     known = ", ".join(str(n + UDP_HEADER) for n in (INITIATION, RESPONSE, KEEPALIVE, PING))
-    for hook in ("input", "output"):
-        case.counters["frames " + hook] = Fault(case.wire.b, "frames_" + hook, f"meta l4proto udp udp dport 51820 udp length != {{ {known} }}", "accept", hook)
-        case.counters["marked " + hook] = Fault(case.wire.b, "marked_" + hook, "meta l4proto udp udp dport 51820 @th,64,8 4 @th,72,24 != 0", "accept", hook)
+    for name, ns in (("a", case.wire.a), ("b", case.wire.b)):
+        segmentation_off(ns, "eth0")
+        udp = "meta l4proto udp udp dport 51820"
+        case.counters["frames at " + name] = Fault(ns, "frames", f"{udp} udp length != {{ {known} }}", "accept", "input")
+        case.counters["marked at " + name] = Fault(ns, "marked", f"{udp} @th,64,8 4 @th,72,24 != 0", "accept", "input")
 
 
 def start_rekey(lab: Lab, kinds: tuple[str, str]) -> Case:

@@ -26,8 +26,8 @@ def test_a_rekeyed_session_with_a_stock_peer_has_no_more_frames(slow_cases, orde
     """Who calls asks three times in the first session, the other side never."""
     counters = slow_cases["rekey: " + order].counters
     wait_for(lambda: counters["responses"].count() == 2, 30, "the rekey")
-    assert counters["frames input"].count() == (3 if order.startswith("weft") else 0)
-    assert counters["frames output"].count() == counters["marked input"].count() == counters["marked output"].count() == 0
+    assert counters["frames at b"].count() == (3 if order.startswith("weft") else 0)
+    assert counters["frames at a"].count() == counters["marked at a"].count() == counters["marked at b"].count() == 0
 
 
 @pytest.mark.parametrize("order", ORDERS)

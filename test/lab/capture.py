@@ -49,7 +49,8 @@ class Message:
 
 
 class Capture:
-    """All UDP datagrams that pass an Ethernet device from now on. Super-frames are switched off there, so that each is one."""
+    """All UDP datagrams that pass an Ethernet device from now on. Super-frames are switched off there, so that what leaves is
+    one packet a datagram; for what arrives, they must be off at the wire's other end too."""
 
     def __init__(self, ns: Namespace, device: str = "eth0"):
         segmentation_off(ns, device)

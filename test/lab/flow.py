@@ -27,13 +27,14 @@ RECEIVE_S = 0.02  # the longest wait of one receiving call, so that a deadline i
 
 @dataclass
 class UdpFlow:
-    """Numbered datagrams of one size."""
+    """Numbered datagrams."""
 
     sent: int
     received: int  # each counted once
     duplicates: int
     delay_ms: list[float] = field(default_factory=list)  # one way, of those received
     inner_bytes: int = 0  # IP packets sent
+    order: list[int] = field(default_factory=list)  # numbers as they arrived, duplicates included
 
 
 @dataclass
@@ -53,30 +54,38 @@ class TcpFlow:
 
 
 def udp(sender: Namespace, receiver: Namespace, address: str, *, rate: float, seconds: float, payload: int, silence: float = 0.3) -> UdpFlow:
-    """Sends at an even pace. The receiving socket holds everything until the end, so that reading costs the flow no processor time."""
+    """Sends at an even pace."""
     count = round(rate * seconds)
-    with receiver.udp_socket(address) as inbound, sender.udp_socket() as out:
-        inbound.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, min(count * 2048 + (1 << 20), 1 << 29))
+    return udp_at(sender, receiver, address, [n / rate for n in range(count)], [payload] * count, silence=silence)
+
+
+def udp_at(sender: Namespace, receiver: Namespace, address: str, times: list[float], payloads: list[int], *, silence: float = 0.3, ecn: int = 0) -> UdpFlow:
+    """Sends each at its time, in seconds from now. The receiving socket holds everything until the end, so that reading costs
+    the flow no processor time."""
+    with receiver.udp_socket(address) as inbound, sender.udp_socket("::" if ":" in address else "0.0.0.0") as out:
+        inbound.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, min(sum(payloads) + len(times) * 2048 + (1 << 20), 1 << 29))
         inbound.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        out.connect(inbound.getsockname())
-        rest = bytes(payload - 12)
+        if ecn:
+            out.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn)
+        out.connect(inbound.getsockname()[:2])
         t0 = time.monotonic()
-        for n in range(count):
-            wait = t0 + n / rate - time.monotonic()
+        for n, (at, payload) in enumerate(zip(times, payloads)):
+            wait = t0 + at - time.monotonic()
             if wait > 0:
                 time.sleep(wait)
             with contextlib.suppress(ConnectionRefusedError):
-                out.send(struct.pack("!IQ", n, time.time_ns()) + rest)
+                out.send(struct.pack("!IQ", n, time.time_ns()) + bytes(payload - 12))
         inbound.settimeout(silence)
-        seen, delays, duplicates = set(), [], 0
+        order, seen, delays = [], set(), []
         while True:
             try:
-                data, notes, _flags, _from = inbound.recvmsg(2048, 64)
+                data, notes, _flags, _from = inbound.recvmsg(12, 64)
             except TimeoutError:
-                return UdpFlow(count, len(seen), duplicates, delays, count * (payload + HEADERS_UDP))
+                inner = sum(payloads) + len(payloads) * HEADERS_UDP
+                return UdpFlow(len(times), len(seen), len(order) - len(seen), delays, inner, order)
             n, sent_ns = struct.unpack_from("!IQ", data)
+            order.append(n)
             if n in seen:
-                duplicates += 1
                 continue
             seen.add(n)
             seconds_, ns = struct.unpack("qq", notes[0][2])

@@ -140,21 +140,6 @@ sim_host_start(struct sim_host *h)
 	sim_trace(h->report, "host %u starts", h->index);
 }
 
-void
-sim_host_set_policy(struct sim_host *h, const struct ally_policy *policy)
-{
-	h->policy = *policy;
-	sim_trace(h->report, "host %u: extensions %d, cipher %d, fec %d", h->index,
-		policy->has_extensions, (int)policy->cipher, (int)policy->fec.mode);
-	for (unsigned i = 0; h->device && h->has_allies && i < SIM_HOSTS_MAX; i++) {
-		struct wg_peer *p = sim_host_peer(h, i);
-		struct ally *a = p ? ally_of(&h->allies, p) : NULL;
-		if (a) {
-			(void)ally_set_policy(&h->allies, a, policy, sim_host_time(h).mono);
-		}
-	}
-}
-
 /* Everything that the engine holds must be empty once its peers are gone. */
 static void
 check_empty(const struct sim_host *h)
@@ -362,6 +347,29 @@ settle_mail(struct sim_host *h)
 	atomic_store(&h->deadline_ns, h->mail.msgs_n > 0 ? 0 : wg_device_deadline(h->device).ns);
 }
 
+void
+sim_host_set_policy(struct sim_host *h, const struct ally_policy *policy)
+{
+	h->policy = *policy;
+	sim_trace(h->report, "host %u: extensions %d, cipher %d, fec %d", h->index,
+		policy->has_extensions, (int)policy->cipher, (int)policy->fec.mode);
+	for (unsigned i = 0; h->device && h->has_allies && i < SIM_HOSTS_MAX; i++) {
+		struct wg_peer *p = sim_host_peer(h, i);
+		struct ally *a = p ? ally_of(&h->allies, p) : NULL;
+		bool wants_session = false;
+		if (a) {
+			(void)ally_set_policy(
+				&h->allies, a, policy, sim_host_time(h).mono, &wants_session);
+		}
+		if (wants_session) {
+			wg_peer_renew(h->device, p, sim_host_time(h), &h->mail);
+		}
+	}
+	if (h->device) {
+		settle_mail(h);
+	}
+}
+
 struct wg_peer *
 sim_host_peer(const struct sim_host *h, unsigned other)
 {
@@ -391,7 +399,9 @@ sim_host_add_peer(struct sim_host *h, unsigned other)
 	if (h->has_allies) {
 		struct ally *a = ally_of(&h->allies, p);
 		sim_check(h->report, a != NULL, "no ally");
-		(void)ally_set_policy(&h->allies, a, &h->policy, sim_host_time(h).mono);
+		bool wants_session;
+		(void)ally_set_policy(
+			&h->allies, a, &h->policy, sim_host_time(h).mono, &wants_session);
 	}
 	allow(h, p, other, false);
 	allow(h, p, other, true);

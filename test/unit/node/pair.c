@@ -140,7 +140,8 @@ ally(struct pair_node *n, struct wg_peer *peer, const struct ally_policy *policy
 	if (policy && policy != &pair_no_policy) {
 		struct ally *a = ally_of(&n->allies, peer);
 		assert_non_null(a);
-		(void)ally_set_policy(&n->allies, a, policy, (struct mono){0});
+		bool wants_session;
+		(void)ally_set_policy(&n->allies, a, policy, (struct mono){0}, &wants_session);
 	}
 }
 

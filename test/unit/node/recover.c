@@ -200,6 +200,83 @@ recover_works_with_four_workers(void **state)
 	assert_in_range(missing, 0, 100);
 }
 
+static struct ally_info
+info_of(struct pair *p, unsigned i)
+{
+	struct ally_info info;
+	ally_info(pair_peer(p, i), &info);
+	return info;
+}
+
+/* As node_set_policy() does. */
+static void
+set_policy(struct pair *p, unsigned i, const struct ally_policy *policy, struct wg_time now)
+{
+	struct pair_node *n = &p->node[i];
+	struct wg_msg msgs[4];
+	struct wg_event events[8];
+	struct wg_out out = {.msgs = msgs,
+		.msgs_cap = 4,
+		.events = events,
+		.events_cap = 8,
+		.drops = &n->w[0]->stats.drops};
+	bool wants_session;
+	struct ally *a = wg_peer_ally(pair_peer(p, i));
+	(void)ally_set_policy(&n->allies, a, policy, now.mono, &wants_session);
+	if (wants_session) {
+		wg_peer_renew(n->device, pair_peer(p, i), now, &out);
+	}
+	atomic_store(&n->deadline_ns, 0);
+	for (size_t k = 0; k < out.msgs_n; k++) {
+		struct link_run run = {.to = &msgs[k].to,
+			.data = msgs[k].bytes,
+			.len = msgs[k].len,
+			.seg = msgs[k].len};
+		n->w[0]->link->ops->send(n->w[0]->link, &run, 1);
+	}
+}
+
+/* Both ends learn of it, whoever began the session: the next one has it. */
+static void
+recover_follows_policies_that_change_in_a_session(void **state)
+{
+	(void)state;
+	const struct ally_policy *const both[2] = {&open_policy, &open_policy};
+	const struct ally_policy plain = {.has_extensions = true,
+		.cipher = ALLY_CIPHER_CHACHA20_POLY1305,
+		.fec = {.mode = FEC_MODE_OFF}};
+	const struct ally_policy closed = {.cipher = ALLY_CIPHER_AES_256_GCM};
+	for (unsigned i = 0; i < 2; i++) {
+		struct pair p;
+		int64_t ms = 1000;
+		pair_init_allied(&p, 1, 6 + i, both);
+		meet(&p, &ms);
+		const struct ally_policy *const turns[] = {
+			&plain, &open_policy, &closed, &open_policy};
+		for (size_t k = 0; k < WEFT_ARRAY_LEN(turns); k++) {
+			bool is_open = turns[k] == &open_policy;
+			set_policy(&p, i, turns[k], at_ms(ms));
+			if (!is_open) {
+				assert_int_equal(
+					info_of(&p, i).cipher, AEAD_CIPHER_CHACHA20_POLY1305);
+			}
+			for (int64_t end = ms + 12000; ms < end; ms += 10) {
+				pair_run(&p, at_ms(ms), 4);
+			}
+			for (unsigned side = 0; side < 2; side++) {
+				struct ally_info info = info_of(&p, side);
+				assert_int_equal(
+					info.state == ALLY_STATE_AGREED, turns[k] != &closed);
+				assert_int_equal(info.has_fec, is_open);
+				assert_int_equal(
+					info.cipher, is_open ? AEAD_CIPHER_AES_256_GCM
+							     : AEAD_CIPHER_CHACHA20_POLY1305);
+			}
+		}
+		pair_fini(&p);
+	}
+}
+
 static void
 recover_lets_go_of_a_removed_peer(void **state)
 {
@@ -278,6 +355,7 @@ main(void)
 		cmocka_unit_test(recover_is_silent_towards_a_peer_with_extensions_off),
 		cmocka_unit_test(recover_brings_back_what_a_lossy_link_takes),
 		cmocka_unit_test(recover_works_with_four_workers),
+		cmocka_unit_test(recover_follows_policies_that_change_in_a_session),
 		cmocka_unit_test(recover_lets_go_of_a_removed_peer),
 		cmocka_unit_test(recover_drops_frames_of_unknown_types),
 	};

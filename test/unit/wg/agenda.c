@@ -569,10 +569,44 @@ attempts_under_way_begin_anew_after_a_gap(void **state)
 	world_fini(&w);
 }
 
+static void
+renewed_session_replaces_a_good_one_as_soon_as_an_initiation_may_leave(void **state)
+{
+	(void)state;
+	struct world w;
+	world_init(&w, 2, 71);
+	world_meet(&w, 0, 1, true);
+	world_meet(&w, 1, 0, true);
+	struct wg_device *d = w.sides[0].device;
+	/* Without a session there is nothing to renew. */
+	wg_peer_renew(d, world_peer(&w, 0, 1), world_time(&w, 0), &w.out);
+	world_flush(&w, 0);
+	assert_int_equal(w.sides[0].sent[WIRE_WG_TYPE_INITIATION], 0);
+	world_connect(&w, 0, 1);
+	/* Right behind the first initiation it waits; wanted twice it is sent once. */
+	wg_peer_renew(d, world_peer(&w, 0, 1), world_time(&w, 0), &w.out);
+	wg_peer_renew(d, world_peer(&w, 0, 1), world_time(&w, 0), &w.out);
+	world_flush(&w, 0);
+	world_run_s(&w, 4);
+	assert_int_equal(world_info(&w, 0, 1).handshakes, 1);
+	world_run_s(&w, 2);
+	assert_int_equal(world_info(&w, 0, 1).handshakes, 2);
+	world_run_s(&w, 20);
+	assert_int_equal(world_info(&w, 0, 1).handshakes, 2);
+	wg_peer_renew(d, world_peer(&w, 0, 1), world_time(&w, 0), &w.out);
+	world_flush(&w, 0);
+	world_run_s(&w, 0.1);
+	assert_int_equal(world_info(&w, 0, 1).handshakes, 3);
+	assert_int_equal(world_info(&w, 1, 0).handshakes, 3);
+	world_fini(&w);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			renewed_session_replaces_a_good_one_as_soon_as_an_initiation_may_leave),
 		cmocka_unit_test(data_without_answer_is_answered_by_a_keepalive_after_10_s),
 		cmocka_unit_test(answered_data_needs_no_keepalive),
 		cmocka_unit_test(data_without_any_answer_for_15_s_starts_a_handshake),

@@ -132,7 +132,7 @@ struct want {
 static const struct want table[WG_HELLO_STATE_COUNT][HAPPENED_COUNT] = {
 	[UNKN] = {[TOLD_AGAIN_OURS] = {UNKN, NOTHING, true},
 		[TOLD_AGAIN_THEIRS] = {UNKN, NOTHING, true},
-		[TIMER] = {UNKN, NOTHING, true},
+		[TIMER] = {STCK, NOTHING, true},
 		[REQUEST] = {AGRD, AN_ANSWER, true},
 		[ANSWER] = {UNKN, NOTHING, true},
 		[ANSWER_TO_NOTHING] = {UNKN, NOTHING, true},
