@@ -358,6 +358,9 @@ fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, boo
 		r = extend(d, counter, was_awake);
 		d->highest_at = now;
 		d->quiet_n++;
+		if (is_source) {
+			fec_gaps_show(&d->gaps, counter, now);
+		}
 	} else if (r) {
 		fec_gaps_arrived(&d->gaps, r);
 	}

@@ -28,7 +28,7 @@ fec_gaps_fini(struct fec_gaps *g)
 void
 fec_gaps_start(struct fec_gaps *g, uint64_t counter)
 {
-	g->low = g->high = g->oldest = g->ripe = counter;
+	g->low = g->high = g->oldest = g->ripe = g->shown = counter;
 	g->missing_n = g->unripe_n = g->lost_missing_n = 0;
 }
 
@@ -104,6 +104,17 @@ fec_gaps_skip(struct fec_gaps *g, uint64_t n)
 }
 
 void
+fec_gaps_show(struct fec_gaps *g, uint64_t counter, struct mono now)
+{
+	for (g->shown = g->shown > g->low ? g->shown : g->low; g->shown < counter; g->shown++) {
+		struct fec_record *r = &g->records[g->shown & g->mask];
+		if (r->state == FEC_STATE_MISSING && !r->is_lost) {
+			r->detected_ns = now.ns;
+		}
+	}
+}
+
+void
 fec_gaps_arrived(struct fec_gaps *g, struct fec_record *r)
 {
 	if (r->state == FEC_STATE_MISSING) {
@@ -143,7 +154,7 @@ fec_gaps_ripen(struct fec_gaps *g, struct mono now, int64_t grace_ns)
 		return 0;
 	}
 	uint32_t before = g->lost_missing_n;
-	for (; g->ripe < g->high; g->ripe++) {
+	for (; g->ripe < g->shown; g->ripe++) {
 		struct fec_record *r = &g->records[g->ripe & g->mask];
 		if (r->is_gap && !r->is_lost) {
 			if (now.ns - r->detected_ns < grace_ns) {
@@ -158,7 +169,7 @@ fec_gaps_ripen(struct fec_gaps *g, struct mono now, int64_t grace_ns)
 struct mono
 fec_gaps_ripe_at(const struct fec_gaps *g, int64_t grace_ns)
 {
-	if (g->unripe_n == 0) {
+	if (g->unripe_n == 0 || g->ripe >= g->shown) {
 		return MONO_NEVER;
 	}
 	return (struct mono){g->records[g->ripe & g->mask].detected_ns + grace_ns};

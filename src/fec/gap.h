@@ -4,7 +4,10 @@
  *
  * A counter is missing from the moment that a higher one comes before it. After a grace for
  * reordering it is judged lost, in the order of counters, whether or not it was recovered in the
- * meantime: `lost` and `runs` tell what the path did, not what was repaired. */
+ * meantime: `lost` and `runs` tell what the path did, not what was repaired.
+ *
+ * It is not judged before a source or a REPAIR has come behind it. Else two idle sides on a path
+ * that loses or reorders would go on telling each other of lost FEEDBACKs, with FEEDBACKs. */
 #ifndef WEFT_FEC_GAP_H
 #define WEFT_FEC_GAP_H
 
@@ -48,6 +51,7 @@ struct fec_gaps {
 	uint64_t low, high;                  /* records are there for low <= counter < high */
 	uint64_t oldest;                     /* none below is MISSING */
 	uint64_t ripe;                       /* all below are judged */
+	uint64_t shown;                      /* none from here on is judged yet */
 	uint64_t last_lost;                  /* counter + 1 of the last judged lost */
 	uint32_t missing_n;                  /* MISSING */
 	uint32_t unripe_n;                   /* gaps not judged yet */
@@ -89,6 +93,8 @@ void fec_gaps_drop(struct fec_gaps *g);
 /* n counters beyond all records were lost at once, and for good. */
 void fec_gaps_skip(struct fec_gaps *g, uint64_t n);
 
+/* A source or a REPAIR with this counter has come: what is missing before it is so since now. */
+void fec_gaps_show(struct fec_gaps *g, uint64_t counter, struct mono now);
 /* A gap's own packet came after all. */
 void fec_gaps_arrived(struct fec_gaps *g, struct fec_record *r);
 /* MISSING no more: recovered, or known to carry no source. */

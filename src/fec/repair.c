@@ -248,6 +248,7 @@ fec_decoder_repair(
 		d->stats.repairs_refused++;
 		return false;
 	}
+	fec_gaps_show(&d->gaps, counter, now);
 	for (unsigned i = 0; i < r->span; i++) {
 		if (has_bit(r->sources, i)) {
 			read_source(d, &x, (uint8_t)i);

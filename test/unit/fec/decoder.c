@@ -547,9 +547,9 @@ gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss(void **state)
 	assert_true(fec_decoder_skip(d, (struct mono){2 * MS}, 31, 9));
 	assert_int_equal(fec_decoder_deadline(d).ns, INT64_MAX);
 	/* Awake after a true loss of one, which alone is told of. */
-	fec_decoder_packet(d, (struct mono){3 * MS}, 41, false, &byte, 0, 0, &out);
+	fec_decoder_packet(d, (struct mono){3 * MS}, 41, true, &byte, 1, 0, &out);
 	fec_decoder_set_overflow(d, true);
-	fec_decoder_packet(d, (struct mono){3 * MS}, 50, false, &byte, 0, 0, &out);
+	fec_decoder_packet(d, (struct mono){3 * MS}, 50, true, &byte, 1, 0, &out);
 	fec_decoder_set_overflow(d, false);
 	assert_true(fec_decoder_feedback(d, (struct mono){60 * MS}, &f));
 	assert_int_equal(f.lost, 1);
@@ -558,6 +558,41 @@ gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss(void **state)
 	fec_decoder_stats(d, &stats);
 	assert_int_equal(stats.overflowed, 20 + 8);
 	assert_int_equal(stats.lost, 1);
+	fec_decoder_free(d);
+}
+
+/* Else two idle sides ask each other about lost FEEDBACKs for ever. */
+static void
+frames_alone_make_no_feedback(void **state)
+{
+	(void)state;
+	struct fec_decoder *d;
+	const struct fec_decoder_config c = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 256,
+		.bytes = 65536,
+		.packet_max = 1420};
+	struct fec_packet packets[8];
+	struct fec_out out = {.packets = packets, .cap = 8};
+	struct fec_decoder_stats stats;
+	struct wire_ext_feedback f;
+	uint8_t byte = 0;
+	assert_int_equal(fec_decoder_new(&c, &d), WEFT_OK);
+	assert_true(fec_decoder_skip(d, (struct mono){1 * MS}, 0, 10));
+	for (uint64_t i = 0; i < 50; i++) {
+		struct mono now = {(2 + 20 * (int64_t)i) * MS};
+		fec_decoder_packet(d, now, 11 + 2 * i, false, &byte, 1, 0, &out);
+		assert_false(fec_decoder_feedback(d, mono_add_ns(now, 19 * MS), &f));
+		assert_int_equal(fec_decoder_deadline(d).ns, INT64_MAX);
+	}
+	/* A source shows them, and they have been missing since then. */
+	struct mono now = {2000 * MS};
+	fec_decoder_packet(d, now, 110, true, &byte, 1, 0, &out);
+	assert_false(fec_decoder_feedback(d, now, &f));
+	assert_true(fec_decoder_feedback(d, mono_add_ns(now, MS), &f));
+	assert_int_equal(f.lost, 50);
+	assert_in_range(f.blocks_n, 1, 8);
+	fec_decoder_stats(d, &stats);
+	assert_int_equal(stats.given_up, 0);
 	fec_decoder_free(d);
 }
 
@@ -576,6 +611,7 @@ main(void)
 		cmocka_unit_test(a_late_original_is_delivered_once),
 		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
 		cmocka_unit_test(gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss),
+		cmocka_unit_test(frames_alone_make_no_feedback),
 		cmocka_unit_test(settings_out_of_range_are_refused),
 	};
 	return cmocka_run_group_tests_name("fec/decoder", tests, NULL, NULL);
