@@ -49,22 +49,23 @@ recovery_is_running(const json_t *peer)
 	return reply_has(fec_of(peer), "rx");
 }
 
+bool
+recovery_has_why(const json_t *peer)
+{
+	return recovery_is_running(peer) || has_state(peer, "agreed");
+}
+
 char *
 recovery_why(const json_t *peer, char out[RECOVERY_TEXT_MAX])
 {
-	const json_t *policy = json_object_get(peer, "policy");
-	const char *set = reply_text(policy, "fec", "?");
-	/* What was agreed is said by recovery_extensions(). */
-	if (!recovery_is_running(peer)) {
-		snprintf(out, RECOVERY_TEXT_MAX, "%s%s", set,
-			strcmp(set, "off") == 0 ? "" : "; waits for an agreement");
-		if (has_state(peer, "stock") || has_state(peer, "off")) {
-			snprintf(out, RECOVERY_TEXT_MAX, "none without extensions");
-		}
-		return out;
+	const json_t *policy = json_object_get(peer, "policy"), *f = fec_of(peer);
+	const char *text = reply_text(f, "why_text", "?");
+	if (strcmp(reply_text(f, "why", ""), "off") == 0) {
+		snprintf(out, RECOVERY_TEXT_MAX, "%.160s", text);
+	} else {
+		snprintf(out, RECOVERY_TEXT_MAX, "%s within %" PRId64 " ms: %.160s",
+			reply_text(policy, "fec", "?"), reply_count(policy, "fec_delay_ms"), text);
 	}
-	snprintf(out, RECOVERY_TEXT_MAX, "%s within %" PRId64 " ms: %.160s", set,
-		reply_count(policy, "fec_delay_ms"), reply_text(fec_of(peer), "why_text", "?"));
 	return out;
 }
 

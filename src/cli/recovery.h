@@ -12,6 +12,7 @@
 /* "agreed with gw1, sends in aes-256-gcm" */
 char *recovery_extensions(const json_t *peer, char out[RECOVERY_TEXT_MAX]);
 /* "auto within 20 ms: loss is rare, ..." : what is set, and why it is on or off now. */
+bool recovery_has_why(const json_t *peer);
 char *recovery_why(const json_t *peer, char out[RECOVERY_TEXT_MAX]);
 /* The sending direction, as the other side reports it; the receiving one, as seen here. */
 char *recovery_out(const json_t *peer, char out[RECOVERY_TEXT_MAX]);

@@ -93,10 +93,12 @@ print_recovery(const json_t *p)
 		return; /* an older device */
 	}
 	printf("    extensions %s\n", recovery_extensions(p, text));
+	if (recovery_has_why(p)) {
+		printf("    recovery   %s\n", recovery_why(p, text));
+	}
 	if (!recovery_is_running(p)) {
 		return;
 	}
-	printf("    recovery   %s\n", recovery_why(p, text));
 	printf("    sent       %s\n", recovery_out(p, text));
 	printf("    received   %s\n", recovery_in(p, text));
 }

@@ -69,6 +69,9 @@ draw_recovery(struct screen *s, const struct watch_peer *p)
 	}
 	if (!recovery_is_running(p->json)) {
 		screen_line(s, "  extensions: %s", recovery_extensions(p->json, why));
+		if (recovery_has_why(p->json)) {
+			screen_line(s, "  %s", recovery_why(p->json, why));
+		}
 		return;
 	}
 	if (reply_number(f, "loss") > 0 && reply_number(f, "burst") > 0) {
@@ -90,8 +93,8 @@ draw_recovery(struct screen *s, const struct watch_peer *p)
 static unsigned
 peer_lines(const struct watch_peer *p)
 {
-	unsigned more = recovery_is_running(p->json) ? 3 : reply_has(p->json, "extensions");
-	return 1 + 1 + 2 + more;
+	unsigned more = reply_has(p->json, "extensions") + recovery_has_why(p->json);
+	return 1 + 1 + 2 + (recovery_is_running(p->json) ? 3 : more);
 }
 
 static void

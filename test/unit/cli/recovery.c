@@ -50,6 +50,7 @@ recovery_is_told_in_both_directions(void **state)
 		"held "
 		"1.2 ms");
 	expect(recovery_why, "{" RUNNING "}", "auto within 20 ms: because");
+	expect(recovery_why, "{\"fec\":{\"why\":\"off\",\"why_text\":\"it is off\"}}", "it is off");
 }
 
 static void
@@ -96,6 +97,15 @@ recovery_runs_when_there_is_something_to_tell(void **state)
 	}
 	json_t *o = load("{" RUNNING "}");
 	assert_true(recovery_is_running(o));
+	assert_true(recovery_has_why(o));
+	json_decref(o);
+	/* Agreed, without loss recovery. */
+	o = load(PEER("agreed", "gw1"));
+	assert_false(recovery_is_running(o));
+	assert_true(recovery_has_why(o));
+	json_decref(o);
+	o = load(PEER("stock", ""));
+	assert_false(recovery_has_why(o));
 	json_decref(o);
 }
 
