@@ -19,6 +19,9 @@
  * better choice. */
 #define HOLD_MARGIN_NS (3 * WEFT_NS_PER_MS)
 #define HOLD_MAX_NS (30 * WEFT_NS_PER_MS)
+/* A sender that sees congestion does not answer for large packets, and says so. Waiting would only
+ * keep from TCP what it must hear, and pile up what it then sends at once. */
+#define REFUSED_NS WEFT_NS_PER_S
 #define REPAIRED_LATELY_NS WEFT_NS_PER_S
 
 enum weft_err
@@ -39,7 +42,7 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	d->bytes = c->bytes;
 	d->packet_max = c->packet_max;
 	d->is_trusted = true;
-	d->last_repair_ns = d->last_ahead_ns = FEC_NEVER_NS;
+	d->last_repair_ns = d->last_ahead_ns = d->refused_ns = FEC_NEVER_NS;
 	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
 	fec_decoder_set_rtt(d, 0);
 	*out = d;
@@ -209,10 +212,14 @@ extend(struct fec_decoder *d, uint64_t counter, bool was_awake)
 	}
 	if (skipped > 0) {
 		d->quiet_n = 0;
+		d->edge = g->high - 1;
+		d->edge_at = d->highest_at;
 	}
+	bool is_refused = d->refused_ns != FEC_NEVER_NS && d->now.ns - d->refused_ns < REFUSED_NS;
 	bool is_waited = (was_awake && d->is_trusted) ||
 			 (d->last_repair_ns != FEC_NEVER_NS &&
 				 d->now.ns - d->last_repair_ns < REPAIRED_LATELY_NS);
+	is_waited = is_waited && !is_refused;
 	return fec_gaps_extend(
 		g, counter, d->now, is_waited ? FEC_SKIP_WAITED_LOSS : FEC_SKIP_LOSS);
 }

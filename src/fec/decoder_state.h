@@ -37,7 +37,10 @@ struct fec_decoder {
 	uint32_t quiet_n;   /* packets since the last gap or REPAIR */
 	struct mono now;    /* of the last call */
 	struct mono highest_at;
+	uint64_t edge;       /* the last that came before the newest gap; edge_at 0: none */
+	struct mono edge_at; /* when; until it has been said */
 	int64_t last_repair_ns;
+	int64_t refused_ns;        /* large packets will not be answered for; none was since */
 	int64_t last_ahead_ns;     /* a REPAIR that was sent ahead */
 	int64_t ahead_interval_ns; /* between these, smoothed */
 	int64_t rtt_ns, grace_ns, hold_ns;

@@ -76,10 +76,19 @@ is_calm(const struct fec_guard *g, struct mono now, const struct fec_guard_sampl
 	if (g->loaded_at.ns == 0 || mono_diff_ns(now, g->loaded_at) > LOADED_LATELY_NS) {
 		return true;
 	}
-	if (sample->behind_ns >= 0 && sample->behind_ns <= BEHIND_NS) {
-		return true;
+	if (sample->has_edge) {
+		return true; /* it is the edge that was calm */
 	}
-	return was_calm_lately && sample->behind_ns <= RECENT_NS;
+	return was_calm_lately && sample->behind_ns <= BEHIND_NS;
+}
+
+static void
+note_level(struct fec_guard *g, uint32_t delay_us, bool after_pause)
+{
+	if (!g->has_least || after_pause || above(g, delay_us) < 0) {
+		g->least_us = delay_us;
+		g->has_least = true;
+	}
 }
 
 void
@@ -88,11 +97,11 @@ fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sa
 	bool was_calm_lately = g->has_least && mono_diff_ns(now, g->at) < RECENT_NS &&
 			       g->queue_us < fec_guard_threshold_us(g) / 2;
 	creep(g, now);
-	if (!g->has_least || sample->after_pause || above(g, sample->delay_us) < 0) {
-		g->least_us = sample->delay_us;
-		g->has_least = true;
+	note_level(g, sample->delay_us, sample->after_pause);
+	if (sample->has_edge) {
+		note_level(g, sample->edge_delay_us, false);
 	}
-	g->queue_us = above(g, sample->delay_us);
+	g->queue_us = above(g, sample->has_edge ? sample->edge_delay_us : sample->delay_us);
 	if (g->queue_us > fec_guard_threshold_us(g)) {
 		g->is_loaded = true;
 		g->loaded_at = now;

@@ -34,6 +34,9 @@ struct fec_guard_sample {
 	uint32_t delay_us; /* arrival (receiver's clock) less departure (ours), modulo 2^32 */
 	bool after_pause;  /* nothing was sent for long before it */
 	int64_t behind_ns; /* how long after the lost one it left; < 0: not known */
+	/* The last that arrived before the loss, if it left just before what was lost. */
+	bool has_edge;
+	uint32_t edge_delay_us;
 };
 /* Says whether the loss was one of a standing queue: is_loaded. */
 void fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample);

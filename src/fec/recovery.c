@@ -349,6 +349,15 @@ static size_t
 make_repair(
 	struct fec_session *s, const struct fec_job *j, uint64_t counter, uint8_t *out, size_t cap)
 {
+	if (j->answer.is_refusal) {
+		uint64_t back = counter - j->answer.base;
+		struct wire_ext_repair refusal = {.class = j->class,
+			.why = WIRE_EXT_WHY_TAIL,
+			.span = 1,
+			.back = (uint16_t)back};
+		return back >= 1 && back <= UINT16_MAX ? wire_ext_repair_encode(&refusal, out, cap)
+						       : 0;
+	}
 	if (j->why == WIRE_EXT_WHY_ANSWER) {
 		return fec_encoder_answer(s->encoder, j->class, j->answer.base, j->answer.span,
 			j->answer.missing, counter, out, cap);
@@ -412,6 +421,8 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 		len = len > 0 ? len : wire_ext_feedback_encode(&s->due, out, cap);
 	}
 	if (len > 0) {
+		s->frame = counter;
+		s->has_frame = true;
 		leave_trail(r, s, now, counter, 1);
 	}
 	return len;

@@ -8,6 +8,7 @@
 #define COUNTERS_UNTOLD_MAX 4096
 /* For each packet that runs are longer than independent losses make them. */
 #define OVERSEND_A_RUN 0.05
+#define EDGE_NS (2 * WEFT_NS_PER_MS)
 /* "Lately": halved when so many packets have passed. */
 #define LATELY_PACKETS 65536.0
 
@@ -22,6 +23,24 @@ difference(const struct wire_ext_feedback *a, const struct wire_ext_feedback *b,
 		.lost = b->lost - a->lost,
 		.runs = b->runs - a->runs};
 	return out->received < half && out->lost < half && out->runs <= out->lost;
+}
+
+/* What was lost first left behind the edge; long behind it, the edge tells nothing. */
+static void
+note_edge(const struct fec_session *s, uint64_t highest, const struct wire_ext_feedback *f,
+	struct fec_guard_sample *out)
+{
+	if (f->edge_back == 0 || f->edge_back > highest) {
+		return;
+	}
+	uint64_t edge = highest - f->edge_back;
+	const struct fec_trail_stamp *before = fec_trail_find(&s->trail, edge);
+	const struct fec_trail_stamp *lost = fec_trail_find(&s->trail, edge + 1);
+	if (before && lost && mono_diff_ns(lost->at, before->at) <= EDGE_NS) {
+		out->has_edge = true;
+		out->edge_delay_us = f->clock_us - f->edge_us -
+				     (uint32_t)(uint64_t)(before->at.ns / WEFT_NS_PER_US);
+	}
 }
 
 static void
@@ -40,8 +59,10 @@ note_times(const struct fec_session *s, struct mono now, uint64_t highest,
 	out->rtt_ns = rtt;
 	out->sample = (struct fec_guard_sample){
 		.delay_us = f->clock_us - (uint32_t)(uint64_t)(t->at.ns / WEFT_NS_PER_US),
-		.after_pause = t->after_pause,
+		/* The first of them alone: the others found it before them. */
+		.after_pause = t->after_pause && highest == t->first,
 		.behind_ns = -1};
+	note_edge(s, highest, f, &out->sample);
 	if (f->blocks_n > 0 && f->blocks[0].back <= highest) {
 		const struct fec_trail_stamp *lost =
 			fec_trail_find(&s->trail, highest - f->blocks[0].back);
@@ -116,11 +137,13 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 	bool is_known = base >= s->given_from; /* so that we can say what is no source */
 	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 		const struct fec_plan_class *k = &r->controller.plan.classes[c];
-		bool is_told = all == 0 && is_known && c == WIRE_EXT_CLASS_SMALL;
-		if ((sources[c] == 0 && !is_told) || (sources[c] > 0 && !k->has_answers)) {
+		/* Told that nothing will come: there is no source, or none that is answered. */
+		bool is_refused = sources[c] > 0 && !k->has_answers && sources[c] == all;
+		bool is_told = is_known && (is_refused || (all == 0 && c == WIRE_EXT_CLASS_SMALL));
+		if ((sources[c] == 0 || !k->has_answers) && !is_told) {
 			continue;
 		}
-		double part = all > 0 ? (double)b->want * sources[c] / all : 1;
+		double part = is_told ? 1 : (double)b->want * sources[c] / all;
 		double most = sources[c] + 2;
 		part = (part < most ? part : most) * oversend(r);
 		a[c].class = (enum wire_ext_class)c;
@@ -129,7 +152,14 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 		/* All that was asked for, not this class's part alone: what it leaves clear, the
 		 * receiver takes for no source. */
 		memcpy(a[c].missing, b->missing, sizeof(b->missing));
-		a[c].n = allowed(r, a[c].class, part);
+		if (is_refused) {
+			/* It speaks of a frame of ours, which is no source indeed; where there was
+			 * none, nothing has told the receiver that this is one. */
+			a[c].is_refusal = true;
+			a[c].base = s->has_frame ? s->frame : base;
+			a[c].span = 1;
+		}
+		a[c].n = is_told ? 1 : allowed(r, a[c].class, part);
 		if (a[c].n > 0 && !fec_schedule_answer(&s->schedule, &a[c])) {
 			return;
 		}

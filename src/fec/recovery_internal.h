@@ -15,9 +15,11 @@ struct fec_session {
 	struct fec_decoder *decoder;
 	struct fec_schedule schedule;
 	struct fec_trail trail;
-	struct mono source_at;         /* when the encoder was last given one */
-	uint64_t given_from;           /* first counter given since it was made or paused */
-	bool is_given;                 /* sources are given one by one; else it is paused */
+	struct mono source_at; /* when the encoder was last given one */
+	uint64_t given_from;   /* first counter given since it was made or paused */
+	bool is_given;         /* sources are given one by one; else it is paused */
+	uint64_t frame;        /* the last counter that carried a frame of ours, if has_frame */
+	bool has_frame;
 	struct wire_ext_feedback seen; /* the last that came */
 	struct wire_ext_feedback due;  /* to be sent, if has_due; else the last one */
 	bool has_due;

@@ -236,6 +236,11 @@ fec_decoder_repair(
 	if (r->why == WIRE_EXT_WHY_AHEAD) {
 		note_ahead(d);
 	}
+	if (r->why == WIRE_EXT_WHY_TAIL && r->payload_len == 0) {
+		d->refused_ns = now.ns;
+	} else if (r->class == WIRE_EXT_CLASS_LARGE && r->payload_len > 0) {
+		d->refused_ns = FEC_NEVER_NS;
+	}
 	d->is_trusted = true;
 	d->quiet_n = 0;
 	if (!d->is_awake && !fec_decoder_wake(d, d->next)) {

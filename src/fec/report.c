@@ -212,6 +212,10 @@ fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_fee
 	f->given_up = (uint32_t)d->gaps.given_up;
 	f->clock_us = (uint32_t)(d->highest_at.ns / WEFT_NS_PER_US);
 	f->delay_us = (uint32_t)((now.ns - d->highest_at.ns) / WEFT_NS_PER_US);
+	uint64_t back = d->gaps.high - 1 - d->edge;
+	f->edge_back = d->edge_at.ns != 0 && back <= UINT16_MAX ? (uint16_t)back : 0;
+	f->edge_us = (uint32_t)((d->highest_at.ns - d->edge_at.ns) / WEFT_NS_PER_US);
+	d->edge_at.ns = 0;
 	d->report.last_ns = now.ns;
 	d->report.settle_ns = INT64_MAX;
 	fec_decoder_settle(d);

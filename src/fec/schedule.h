@@ -23,6 +23,7 @@ struct fec_answer {
 	enum wire_ext_class class;
 	uint64_t base;
 	uint8_t span, n; /* n: repairs still to be made */
+	bool is_refusal; /* one frame, which says that large packets are not answered for */
 	uint8_t missing[WIRE_EXT_BITMAP_MAX];
 };
 #define FEC_ANSWERS_MAX (WIRE_EXT_BLOCKS_MAX * WIRE_EXT_CLASS_COUNT)

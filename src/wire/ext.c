@@ -245,6 +245,10 @@ wire_ext_feedback_encode(const struct wire_ext_feedback *f, uint8_t *out, size_t
 		writer_u8(&w, b->want);
 		writer_copy(&w, b->missing, bitmap_len(b->span));
 	}
+	if (f->edge_back != 0) {
+		writer_le16(&w, f->edge_back);
+		writer_le32(&w, f->edge_us);
+	}
 	return written(&w, out);
 }
 
@@ -288,6 +292,10 @@ wire_ext_feedback_decode(const uint8_t *data, size_t len, struct wire_ext_feedba
 		if (!decode_block(&r, &f.blocks[i])) {
 			return false;
 		}
+	}
+	if (reader_left(&r) >= 6) {
+		f.edge_back = reader_le16(&r);
+		f.edge_us = f.edge_back != 0 ? reader_le32(&r) : 0;
 	}
 	*out = f;
 	return true;

@@ -138,11 +138,16 @@ struct wire_ext_feedback {
 	uint32_t given_up; /* lost for good (of any kind: repairs too unless known) */
 	uint32_t clock_us; /* receiver's clock when `highest` arrived */
 	uint32_t delay_us; /* from then to the departure of this */
-	uint8_t blocks_n;  /* 0..WIRE_EXT_BLOCKS_MAX */
+	/* The packet that came last before the newest gap: highest minus its counter, and how long
+	 * before `highest` it arrived. What a queue was like when it dropped a packet shows in the
+	 * one before, and no longer in `highest`. back 0: none. */
+	uint16_t edge_back;
+	uint32_t edge_us;
+	uint8_t blocks_n; /* 0..WIRE_EXT_BLOCKS_MAX */
 	struct wire_ext_block blocks[WIRE_EXT_BLOCKS_MAX];
 };
-/* type, blocks, 9 totals, blocks with full bitmaps */
-#define WIRE_EXT_FEEDBACK_MAX (2 + 9 * 4 + WIRE_EXT_BLOCKS_MAX * (4 + WIRE_EXT_BITMAP_MAX))
+/* type, blocks, 9 totals, blocks with full bitmaps, edge */
+#define WIRE_EXT_FEEDBACK_MAX (2 + 9 * 4 + WIRE_EXT_BLOCKS_MAX * (4 + WIRE_EXT_BITMAP_MAX) + 6)
 
 size_t wire_ext_feedback_encode(const struct wire_ext_feedback *f, uint8_t *out, size_t cap);
 bool wire_ext_feedback_decode(const uint8_t *data, size_t len, struct wire_ext_feedback *out);

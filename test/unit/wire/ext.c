@@ -186,6 +186,8 @@ any_feedback(struct rng *r, struct decoded *d, uint8_t *out)
 		b->want = (uint8_t)any(r, 0, 64);
 		any_bits(r, b->missing, b->span);
 	}
+	f->edge_back = (uint16_t)any(r, 0, 65535);
+	f->edge_us = f->edge_back ? any(r, 0, UINT32_MAX) : 0;
 	size_t len = wire_ext_feedback_encode(f, out, FRAME_MAX);
 	assert_in_range(len, 38, WIRE_EXT_FEEDBACK_MAX);
 	return len;
@@ -293,6 +295,14 @@ cut_frames_are_refused_at_every_length(void **state)
 		size_t shortest = type == WIRE_EXT_TYPE_REPAIR && d.repair.payload_len
 					  ? len - d.repair.payload_len + 22
 					  : len;
+		/* Without its edge a FEEDBACK is whole. */
+		bool has_edge = type == WIRE_EXT_TYPE_FEEDBACK && d.feedback.edge_back != 0;
+		shortest -= has_edge ? 6 : 0;
+		for (size_t n = shortest; has_edge && n < len; n++) {
+			struct decoded cut = decode(type, frame, n);
+			assert_true(cut.is_good);
+			assert_int_equal(cut.feedback.edge_back, 0);
+		}
 		for (size_t n = 0; n < shortest; n++) {
 			if (decode(type, frame, n).is_good) {
 				fail_msg("seed %llu length %zu", (unsigned long long)seed, n);
@@ -313,6 +323,9 @@ bytes_behind_a_hello_or_feedback_are_ignored(void **state)
 		enum wire_ext_type type = seed % 2 ? WIRE_EXT_TYPE_HELLO : WIRE_EXT_TYPE_FEEDBACK;
 		size_t len = any_frame(&r, type, &d, frame, payload);
 		rng_fill(&r, frame + len, 20);
+		if (type == WIRE_EXT_TYPE_FEEDBACK && d.feedback.edge_back == 0) {
+			memset(frame + len, 0, 2); /* else it would have one */
+		}
 		struct decoded got = decode(type, frame, len + 20);
 		if (!got.is_good || !is_same(type, &d, &got)) {
 			fail_msg("seed %llu", (unsigned long long)seed);

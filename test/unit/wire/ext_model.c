@@ -129,6 +129,10 @@ ext_model_feedback(const uint8_t *d, size_t n, struct wire_ext_feedback *out)
 		}
 		at += 4 + bytes;
 	}
+	if (n >= at + 6 && number(d, at, 2) != 0) {
+		out->edge_back = (uint16_t)number(d, at, 2);
+		out->edge_us = number(d, at + 2, 4);
+	}
 	return true;
 }
 
@@ -167,6 +171,7 @@ ext_model_same_feedback(const struct wire_ext_feedback *a, const struct wire_ext
 		    a->runs == b->runs && a->recovered_ahead == b->recovered_ahead &&
 		    a->recovered_answer == b->recovered_answer && a->given_up == b->given_up &&
 		    a->clock_us == b->clock_us && a->delay_us == b->delay_us &&
+		    a->edge_back == b->edge_back && a->edge_us == b->edge_us &&
 		    a->blocks_n == b->blocks_n;
 	for (size_t i = 0; same && i < a->blocks_n; i++) {
 		same = same_block(&a->blocks[i], &b->blocks[i]);
