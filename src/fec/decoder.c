@@ -193,7 +193,7 @@ make_room(struct fec_decoder *d, uint64_t counter)
 
 /* Awake, and the counter is above all seen. */
 static struct fec_record *
-extend(struct fec_decoder *d, uint64_t counter, bool was_awake)
+extend(struct fec_decoder *d, uint64_t counter)
 {
 	struct fec_gaps *g = &d->gaps;
 	uint64_t skipped = counter - g->high;
@@ -216,10 +216,10 @@ extend(struct fec_decoder *d, uint64_t counter, bool was_awake)
 		d->edge_at = d->highest_at;
 	}
 	bool is_refused = d->refused_ns != FEC_NEVER_NS && d->now.ns - d->refused_ns < REFUSED_NS;
-	bool is_waited = (was_awake && d->is_trusted) ||
-			 (d->last_repair_ns != FEC_NEVER_NS &&
-				 d->now.ns - d->last_repair_ns < REPAIRED_LATELY_NS);
-	is_waited = is_waited && !is_refused;
+	bool is_waited =
+		!is_refused &&
+		(d->is_trusted || (d->last_repair_ns != FEC_NEVER_NS &&
+					  d->now.ns - d->last_repair_ns < REPAIRED_LATELY_NS));
 	return fec_gaps_extend(
 		g, counter, d->now, is_waited ? FEC_SKIP_WAITED_LOSS : FEC_SKIP_LOSS);
 }
@@ -362,7 +362,7 @@ fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, boo
 	bool is_new = counter >= d->gaps.high;
 	bool is_filling = r && (r->state == FEC_STATE_MISSING || r->state == FEC_STATE_GONE);
 	if (is_new) {
-		r = extend(d, counter, was_awake);
+		r = extend(d, counter);
 		d->highest_at = now;
 		d->quiet_n++;
 		if (is_source) {

@@ -100,6 +100,44 @@ fec_encoder_free(struct fec_encoder *e)
 	}
 }
 
+static bool
+grow_records(struct fec_encoder *e, uint32_t n)
+{
+	struct record *to = calloc(n, sizeof(*to));
+	if (!to) {
+		return false;
+	}
+	/* What these have written over is forgotten; the larger table cannot tell. */
+	uint64_t low = e->next > e->mask ? e->next - e->mask - 1 : 0;
+	e->floor = e->floor > low ? e->floor : low;
+	for (uint64_t i = 0; i <= e->mask; i++) {
+		const struct record *r = &e->records[i];
+		if (r->mark > e->floor) {
+			to[(r->mark - 1) & (n - 1)] = *r;
+		}
+	}
+	free(e->records);
+	e->records = to;
+	e->mask = n - 1;
+	return true;
+}
+
+bool
+fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes)
+{
+	weft_assert(
+		records <= RECORDS_MAX && (records & (records - 1)) == 0 && bytes <= FEC_STORE_MAX);
+	/* What the small ring has written over is forgotten; the larger one cannot tell. */
+	for (uint64_t i = 0; i <= e->mask; i++) {
+		const struct record *r = &e->records[i];
+		if (r->mark > e->floor && !fec_store_has(&e->store, r->place)) {
+			e->floor = r->mark;
+		}
+	}
+	return (records <= e->mask + 1 || grow_records(e, records)) &&
+	       (bytes <= e->store.cap || fec_store_grow(&e->store, bytes));
+}
+
 void
 fec_encoder_source(
 	struct fec_encoder *e, struct mono now, uint64_t counter, const uint8_t *packet, size_t len)

@@ -43,6 +43,9 @@ void fec_encoder_source(struct fec_encoder *e, struct mono now, uint64_t counter
 /* Packets leave, or have left, without being given: no repair reaches back beyond the next that is
  * given. */
 void fec_encoder_pause(struct fec_encoder *e);
+/* As made with these records and bytes from the start; what is remembered stays. No less than it
+ * has. False: no memory, and nothing changed. */
+bool fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes);
 /* When the packet with this counter was sent. False: not remembered. */
 bool fec_encoder_sent_at(const struct fec_encoder *e, uint64_t counter, struct mono *out);
 /* Is it a source of this class that is still remembered? Of the missing counters of a FEEDBACK's

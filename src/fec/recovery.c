@@ -17,6 +17,14 @@
 #define STORE_BYTES_MIN (4u << 20)
 #define STORE_BYTES_MAX (16u << 20)
 #define STORE_BYTES_A_MS 250000u
+/* While nothing was lost lately a flow of up to CALM_RATE packets/s is remembered all the same, at
+ * about 20 ns a packet, so that the first loss is answered: a probe, a voice, a TCP connection
+ * that begins. Some 40 ms of packets of full size at that rate. */
+#define CALM_RATE 5000.0
+#define CALM_BURST 256.0
+#define CALM_DEBT 512.0
+#define CALM_RECORDS 1024u
+#define CALM_BYTES (256u << 10)
 #define DECODER_BYTES (4u << 20)
 
 /* An encoder that nothing was given to for so long is freed. */
@@ -176,6 +184,12 @@ fec_recovery_is_armed(const struct fec_recovery *r)
 	return r->controller.is_armed;
 }
 
+bool
+fec_recovery_wants_sources(const struct fec_recovery *r)
+{
+	return r->controller.is_armed || r->allowance > 0;
+}
+
 /* Stamps are so far apart that the trail reaches two round trips back. */
 static void
 leave_trail(
@@ -185,6 +199,10 @@ leave_trail(
 	fec_trail_add(&s->trail, now, first, (uint32_t)n, grain > GRAIN_NS ? grain : GRAIN_NS,
 		mono_diff_ns(now, r->sent_at) >= PAUSE_NS);
 	r->sent_at = now;
+	r->allowance += (double)mono_diff_ns(now, r->allowed_at) * (CALM_RATE / 1e9);
+	r->allowed_at = now;
+	r->allowance = (r->allowance < CALM_BURST ? r->allowance : CALM_BURST) - (double)n;
+	r->allowance = r->allowance > -CALM_DEBT ? r->allowance : -CALM_DEBT;
 }
 
 static enum wire_ext_class
@@ -212,7 +230,17 @@ pause_encoder(struct fec_session *s)
 		fec_encoder_pause(s->encoder);
 		fec_schedule_init(&s->schedule);
 		s->is_given = false;
+		s->is_announced = false;
 	}
+}
+
+static void
+drop_encoder(struct fec_session *s)
+{
+	pause_encoder(s);
+	fec_encoder_free(s->encoder);
+	s->encoder = NULL;
+	s->is_calm = false;
 }
 
 void
@@ -251,19 +279,34 @@ records(const struct fec_recovery *r)
 	return power_of_two(rtt_ms(r) * RECORDS_A_MS, RECORDS_MIN, RECORDS_MAX);
 }
 
-struct fec_encoder *
-fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s)
+static uint32_t
+store_bytes(const struct fec_recovery *r)
 {
+	return power_of_two(rtt_ms(r) * STORE_BYTES_A_MS, STORE_BYTES_MIN, STORE_BYTES_MAX);
+}
+
+/* The session's encoder: a small one while calm, which grows when it is armed, and begins anew when
+ * that has ended. NULL for want of memory: nothing is remembered, and the next source tries
+ * again. */
+static struct fec_encoder *
+encoder_of(struct fec_recovery *r, struct fec_session *s)
+{
+	bool is_armed = r->controller.is_armed;
+	if (s->encoder && s->is_calm && is_armed) {
+		s->is_calm = !fec_encoder_grow(s->encoder, records(r), store_bytes(r));
+	} else if (s->encoder && !s->is_calm && !is_armed) {
+		drop_encoder(s);
+	}
 	if (!s->encoder) {
 		struct fec_encoder_config c = {.gf = r->gf,
-			.records = records(r),
-			.bytes = power_of_two(
-				rtt_ms(r) * STORE_BYTES_A_MS, STORE_BYTES_MIN, STORE_BYTES_MAX),
+			.records = is_armed ? records(r) : CALM_RECORDS,
+			.bytes = is_armed ? store_bytes(r) : CALM_BYTES,
 			.packet_max = r->config.packet_max,
 			.frame_max = r->config.frame_max};
 		if (fec_encoder_new(&c, &s->encoder)) {
 			return NULL;
 		}
+		s->is_calm = !is_armed;
 	}
 	return s->encoder;
 }
@@ -294,7 +337,7 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	leave_trail(r, s, now, counter, 1);
 	count_sources(r, 1, len);
 	fec_controller_sent(&r->controller, now, class, 1);
-	if (!r->controller.is_armed || !fec_recovery_encoder(r, s)) {
+	if (!encoder_of(r, s)) {
 		pause_encoder(s);
 		return;
 	}
@@ -302,8 +345,6 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	if (!s->is_given) {
 		s->is_given = true;
 		s->given_from = counter;
-		/* The first repair tells the receiver to keep what comes. */
-		fec_schedule_announce(&s->schedule);
 	}
 	s->source_at = now;
 	unsigned least = r->source_len[class] - r->source_len[class] / 64;
@@ -312,6 +353,14 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	r->purse = r->purse > PURSE_MAX ? PURSE_MAX : r->purse;
 	r->answers += ANSWERS_A_SOURCE;
 	r->answers = r->answers > ANSWERS_SAVED_MAX ? ANSWERS_SAVED_MAX : r->answers;
+	if (!r->controller.is_armed) {
+		return;
+	}
+	if (!s->is_announced) {
+		/* The first repair tells the receiver to keep what comes. */
+		s->is_announced = true;
+		fec_schedule_announce(&s->schedule);
+	}
 	unsigned due =
 		fec_schedule_source(&s->schedule, now, class, &r->controller.plan, tail_ns(r));
 	limit_bytes(r, s, class, due);
@@ -431,14 +480,11 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 static void
 reap(struct fec_recovery *r, struct fec_session *s, struct mono now)
 {
-	if (!r->controller.is_armed) {
+	if (!r->controller.is_armed && !s->is_calm) {
 		pause_encoder(s);
 	}
 	if (s->encoder && mono_diff_ns(now, s->source_at) >= KEEP_NS) {
-		fec_encoder_free(s->encoder);
-		s->encoder = NULL;
-		s->is_given = false;
-		fec_schedule_init(&s->schedule);
+		drop_encoder(s);
 	}
 }
 

@@ -20,6 +20,8 @@ struct fec_session {
 	bool is_given;         /* sources are given one by one; else it is paused */
 	uint64_t frame;        /* the last counter that carried a frame of ours, if has_frame */
 	bool has_frame;
+	bool is_calm;                  /* the encoder is a small one, for answers to a first loss */
+	bool is_announced;             /* the receiver was told to keep what comes */
 	struct wire_ext_feedback seen; /* the last that came */
 	struct wire_ext_feedback due;  /* to be sent, if has_due; else the last one */
 	bool has_due;
@@ -39,16 +41,15 @@ struct fec_recovery {
 	struct mono sent_at;                       /* anything, in any session */
 	unsigned source_len[WIRE_EXT_CLASS_COUNT]; /* about the longest lately */
 	bool has_overflowed;                       /* our own receive socket, just now */
-	double answers;                            /* that may be sent */
-	double purse;                              /* bytes, while congested */
+	double allowance;                          /* packets that may be remembered while calm */
+	struct mono allowed_at;
+	double answers; /* that may be sent */
+	double purse;   /* bytes, while congested */
 	double source_bytes_lately, repair_bytes_lately;
 	double packets_lately, given_up_lately;
 	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */
 };
 
-/* The session's encoder, made when it is first wanted. NULL for want of memory: nothing is
- * protected, and the next source tries again. */
-struct fec_encoder *fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s);
 /* A FEEDBACK about session s. False: it contradicts what was sent. */
 bool fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_session *s,
 	const struct wire_ext_feedback *f);

@@ -23,6 +23,32 @@ fec_store_init(struct fec_store *s, uint32_t cap)
 	return true;
 }
 
+bool
+fec_store_grow(struct fec_store *s, uint32_t cap)
+{
+	struct fec_store to;
+	if (!fec_store_init(&to, cap)) {
+		return false;
+	}
+	if (to.cap > s->cap) {
+		/* Blocks of the old ring; no symbol crosses from one to the next. */
+		uint64_t begin = s->head > s->cap ? s->head - s->cap : 0;
+		for (uint64_t at = begin; at < s->head;) {
+			uint64_t end = (at | (s->cap - 1)) + 1;
+			end = end < s->head ? end : s->head;
+			memcpy(to.bytes + (at & (to.cap - 1)), s->bytes + (at & (s->cap - 1)),
+				end - at);
+			at = end;
+		}
+		to.head = s->head;
+		fec_store_fini(s);
+		*s = to;
+	} else {
+		fec_store_fini(&to);
+	}
+	return true;
+}
+
 void
 fec_store_fini(struct fec_store *s)
 {

@@ -22,6 +22,9 @@ struct fec_store {
 bool fec_store_init(struct fec_store *s, uint32_t cap);
 void fec_store_fini(struct fec_store *s);
 
+/* As with a larger cap from the start: what it has stays. False: no memory, and nothing changed. */
+bool fec_store_grow(struct fec_store *s, uint32_t cap);
+
 /* Copies a packet in and gives its place. False: something at or above the place `keep` would be
  * written over. */
 bool fec_store_put(

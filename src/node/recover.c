@@ -27,7 +27,7 @@ recover_sent(
 	if (a->recovery) {
 		uint64_t id = wg_session_id(s->session);
 		const struct gso_seg *segs = j->segs + s->first;
-		if (fec_recovery_is_armed(a->recovery)) {
+		if (fec_recovery_wants_sources(a->recovery)) {
 			for (size_t k = 0; k < s->n; k++) {
 				fec_recovery_source(a->recovery, now.mono, id, s->counter + k,
 					j->buf + segs[k].off + GSO_HEADROOM, segs[k].len);

@@ -416,6 +416,53 @@ settings_out_of_range_are_refused(void **state)
 	fec_encoder_free(NULL);
 }
 
+static void
+growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
+{
+	(void)state;
+	static struct given g;
+	g = (struct given){.first = 1000};
+	struct fec_encoder *e = new_encoder(256, 65536, FRAME_MAX);
+	for (int i = 0; i < 700; i++) {
+		give(e, &g, i % 7 == 3 ? 0 : 100 + (size_t)i % 900);
+	}
+	bool had[COUNTERS];
+	for (size_t i = 0; i < g.n; i++) {
+		had[i] = fec_encoder_has(e, g.first + i, WIRE_EXT_CLASS_SMALL) ||
+			 fec_encoder_has(e, g.first + i, WIRE_EXT_CLASS_LARGE);
+	}
+	assert_false(had[0]);
+	assert_true(had[g.n - 1]);
+	assert_true(fec_encoder_grow(e, 16384, 1u << 20));
+	for (size_t i = 0; i < g.n; i++) {
+		assert_int_equal(
+			had[i], fec_encoder_has(e, g.first + i, WIRE_EXT_CLASS_SMALL) ||
+					fec_encoder_has(e, g.first + i, WIRE_EXT_CLASS_LARGE));
+	}
+	/* Old and new ones in one repair, and more than the old ring held. */
+	for (unsigned round = 0; round < 40; round++) {
+		uint8_t frame[FRAME_MAX];
+		struct wire_ext_repair r;
+		uint64_t own = g.first + g.n;
+		size_t len = fec_encoder_ahead(
+			e, WIRE_EXT_CLASS_LARGE, 40, WIRE_EXT_WHY_AHEAD, own, frame, sizeof(frame));
+		assert_true(len > 0);
+		assert_true(wire_ext_repair_decode(frame, len, &r));
+		check_payload(&g, own, &r);
+		give(e, &g, 0);
+		for (int i = 0; i < 10; i++) {
+			give(e, &g, 600);
+		}
+	}
+	assert_true(fec_encoder_has(e, g.first + g.n - 200, WIRE_EXT_CLASS_LARGE));
+	/* What the small ring had written over is not said to be no source. */
+	uint8_t frame[FRAME_MAX], one[WIRE_EXT_BITMAP_MAX] = {1};
+	assert_int_equal(fec_encoder_answer(e, WIRE_EXT_CLASS_LARGE, g.first + 1, 1, one,
+				 g.first + g.n, frame, sizeof(frame)),
+		0);
+	fec_encoder_free(e);
+}
+
 int
 main(void)
 {
@@ -428,6 +475,7 @@ main(void)
 		cmocka_unit_test(repairs_do_not_reach_back_beyond_a_pause),
 		cmocka_unit_test(padding_is_no_part_of_a_source),
 		cmocka_unit_test(settings_out_of_range_are_refused),
+		cmocka_unit_test(growth_keeps_what_is_remembered_and_knows_what_is_not),
 	};
 	return cmocka_run_group_tests_name("fec/encoder", tests, NULL, NULL);
 }

@@ -277,12 +277,14 @@ nothing_waits_while_nobody_repairs(void **state)
 	journey_begin(&j, &(struct line_config){.seed = 1, .cap = 400}, RTT / 2);
 	struct line *l = &j.line;
 	j.is_mute = true;
-	/* The first loss, while idle: not waited for. */
+	/* The first loss, while idle: a slow sender remembers what it was. */
 	uint64_t c = line_source(l, 0, PACKET_TCP_DATA, 500);
 	journey_send_in(&j, c, 0);
 	line_source(l, 0, PACKET_TCP_DATA, 500);
 	journey_send_in(&j, line_source(l, 0, PACKET_TCP_DATA, 500), 0);
 	journey_run(&j, j.now_ns);
+	assert_false(line_is_delivered(l, c + 2));
+	journey_run(&j, j.now_ns + HOLD);
 	assert_true(line_is_delivered(l, c + 2));
 	/* The second: it has been asked for, so there may be an answer. */
 	line_source(l, 0, PACKET_TCP_DATA, 500);

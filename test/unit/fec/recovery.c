@@ -77,7 +77,7 @@ repairs_of(const struct fec_link *l, unsigned end)
 }
 
 static void
-a_clean_link_sends_nothing_and_remembers_nothing(void **state)
+a_clean_link_sends_nothing_and_waits_for_nothing(void **state)
 {
 	(void)state;
 	struct fec_link_config c = usual(1, 0);
@@ -91,6 +91,23 @@ a_clean_link_sends_nothing_and_remembers_nothing(void **state)
 	assert_false(fec_recovery_is_armed(l->ends[0].recovery));
 	assert_int_equal(stats_of(l, 0).why, FEC_WHY_CLEAN);
 	link_free(l);
+}
+
+static void
+a_slow_flow_is_remembered_before_its_first_loss(void **state)
+{
+	(void)state;
+	static const double rates[] = {50, 200, 1000, 4000};
+	for (size_t i = 0; i < 4; i++) {
+		struct fec_link_config c = usual(40 + i, 0.05);
+		c.flow[0].pps = rates[i];
+		struct fec_link *l = link_new(&c);
+		fec_link_run(l, 10 * S);
+		fec_link_drain(l, S);
+		/* From the first packet on, not from the first report on. */
+		assert_int_equal(l->ends[0].counts.delivered, l->ends[0].counts.sent);
+		link_free(l);
+	}
 }
 
 static void
@@ -567,7 +584,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_clean_link_sends_nothing_and_remembers_nothing),
+		cmocka_unit_test(a_clean_link_sends_nothing_and_waits_for_nothing),
+		cmocka_unit_test(a_slow_flow_is_remembered_before_its_first_loss),
 		cmocka_unit_test(reordering_and_duplication_cause_no_repair_and_no_wait),
 		cmocka_unit_test(the_first_loss_is_answered_to_within_a_round_trip_and_3_ms),
 		cmocka_unit_test(repairs_end_within_a_second_when_the_loss_ends),
