@@ -13,7 +13,12 @@
 #define SPARSE 8.0
 #define DENSE 32.0
 #define WINDOW_MIN 4
-#define WINDOW_INDEPENDENT 64
+/* Against independent losses. Where answers come in time 48 do as well as 64 (5, 10 and 20 % at
+ * 4000, 20,000 and 90,000 packets/s: no difference in overhead, delay or residual), for less work:
+ * a source is combined window times share times. Where repairs sent ahead stand alone, 64 need less
+ * of them. */
+#define WINDOW_ANSWERED 48
+#define WINDOW_ALONE 64
 #define AHEAD_MAX_SPARSE 1.0
 #define AHEAD_MAX_BULK 0.5
 /* From the loss to the FEEDBACK's departure, beyond the reordering grace: when something is asked
@@ -125,8 +130,9 @@ burstiness(const struct fec_controller *c)
 static unsigned
 window(const struct fec_controller *c, double dense)
 {
-	double bursty = WINDOW_INDEPENDENT + (FEC_WINDOW_MAX - WINDOW_INDEPENDENT) * burstiness(c);
-	return (unsigned)most(WINDOW_MIN, least(dense, bursty));
+	double widest = answers_in_budget(c) ? WINDOW_ANSWERED : WINDOW_ALONE;
+	widest += (FEC_WINDOW_MAX - widest) * burstiness(c);
+	return (unsigned)most(WINDOW_MIN, least(dense, widest));
 }
 
 /* Repairs a source at a share p of losses. Where answers come in time, twice the losses (2.5

@@ -34,6 +34,7 @@
  * 2 ms later at least. */
 #define REPEAT_SHARE 0.05
 #define REPEAT_NS WEFT_NS_PER_MS
+#define RX_LATELY_PACKETS 2000.0
 #define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)
 #define TAIL_MAX_NS (5 * WEFT_NS_PER_MS)
 #define GRAIN_NS (250 * WEFT_NS_PER_US)
@@ -414,6 +415,23 @@ make_repair(
 	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, counter, out, cap);
 }
 
+/* What the receiving direction loses. The other one is heard of only where packets of ours go that
+ * way; else it is taken for as bad. */
+static double
+rx_share(struct fec_session *s)
+{
+	uint32_t lost = s->due.lost - s->told_lost;
+	s->rx_lost += lost;
+	s->rx_all += (double)lost + (s->due.received - s->told_received);
+	s->told_lost = s->due.lost;
+	s->told_received = s->due.received;
+	while (s->rx_all > RX_LATELY_PACKETS) {
+		s->rx_all /= 2;
+		s->rx_lost /= 2;
+	}
+	return s->rx_all > 0 ? s->rx_lost / s->rx_all : 0;
+}
+
 /* A lost FEEDBACK costs a round trip, and a burst of them the packets it asked for. */
 static size_t
 make_feedback(
@@ -427,8 +445,8 @@ make_feedback(
 	}
 	s->has_due = false;
 	size_t len = wire_ext_feedback_encode(&s->due, out, cap);
-	if (len > 0 && s->due.blocks_n > 0 &&
-		fec_controller_loss(&r->controller, now) >= REPEAT_SHARE) {
+	double share = rx_share(s), tx_share = fec_controller_loss(&r->controller, now);
+	if (len > 0 && s->due.blocks_n > 0 && (share >= REPEAT_SHARE || tx_share >= REPEAT_SHARE)) {
 		memcpy(s->sent, out, len);
 		s->sent_len = len;
 		s->repeat_at = mono_add_ns(now, REPEAT_NS);

@@ -36,6 +36,7 @@ fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class
 	const struct fec_plan_class *k = &plan->classes[class];
 	if (l->hand_at.ns != now.ns) {
 		l->hand_at = now;
+		l->has_earlier = l->has_earlier || l->in_hand > 0;
 		l->in_hand = 0;
 	}
 	l->in_hand++;
@@ -86,12 +87,13 @@ fec_schedule_answer(struct fec_schedule *s, const struct fec_answer *a)
 	return true;
 }
 
-/* Sources that a repair made now would cover: none is left out between two repairs, as far as a
- * repair reaches. */
+/* Sources that a repair made now would cover: those since the last repair, which with large batches
+ * are many, and as many before them that it overlaps with earlier ones by half a window. */
 static unsigned
 reach(const struct fec_lane *l, const struct fec_plan_class *k)
 {
-	unsigned n = l->uncovered > k->window ? l->uncovered : k->window;
+	unsigned n = l->uncovered + k->window / 2;
+	n = n > k->window ? n : k->window;
 	return n < FEC_WINDOW_MAX ? n : FEC_WINDOW_MAX;
 }
 
@@ -104,7 +106,7 @@ is_ready(const struct fec_lane *l, const struct fec_plan_class *k, struct mono n
 	if (!mono_is_before(now, l->due_at) || l->hand_at.ns != l->due_since.ns) {
 		return true;
 	}
-	return !k->is_sparse && reach(l, k) > l->in_hand;
+	return !k->is_sparse && l->has_earlier && reach(l, k) > l->in_hand;
 }
 
 unsigned

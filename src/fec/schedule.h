@@ -35,6 +35,7 @@ struct fec_lane {
 	struct mono due_since; /* when it became due */
 	struct mono hand_at;   /* when the last sources came, and how many at once */
 	unsigned in_hand;
+	bool has_earlier;   /* sources came before these */
 	unsigned uncovered; /* sources since the last repair */
 };
 
