@@ -164,12 +164,14 @@ run(void *arg)
 		struct wg_time now = node_time();
 		look_for_gap(r, now);
 		gap_expect(&r->gap, now.mono, now.mono); /* unless it waits */
-		if (!mono_is_before(now.mono, deadline_of(r))) {
-			worker_tick(r->worker, now);
-		}
 		unsigned ready = r->ready;
 		r->ready = 0;
 		unsigned more = ready ? worker_turn(r->worker, now, ready) : 0;
+		/* Behind what has come: after a pause the sockets may hold what a timer would give
+		 * up, a packet that is only late above all. */
+		if (!mono_is_before(now.mono, deadline_of(r))) {
+			worker_tick(r->worker, now);
+		}
 		struct mono rest = worker_rest(r->worker, now.mono);
 		if (r->worker->is_closed) {
 			r->worker->is_closed = false;

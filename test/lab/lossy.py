@@ -18,7 +18,7 @@ DELAY = ("--delay", "5ms")
 
 
 class LossyTunnel:
-    """Up and agreed after start(), on a path of 5 ms each way that loses nothing; path() makes it another."""
+    """Up and agreed after start(), A having called, on a path that loses nothing; path() makes it another."""
 
     def __init__(self, lab: Lab, *, extra: list[str] | None = None, mtu: int = 0, wire_mtu: int = 1500, over_ipv6: bool = False,
                  options: list[str] | None = None):
@@ -31,8 +31,9 @@ class LossyTunnel:
         self.ends.options = options or []
         self.emulator: Emulator | None = None
 
-    def start(self) -> LossyTunnel:
-        self.path(*DELAY)
+    def start(self, *settings: str) -> LossyTunnel:
+        """settings: of the path; 5 ms each way without."""
+        self.path(*(settings or DELAY))
         self.ends.up(self.a, WEFT, self.b, WEFT)
         wait_ping(self.a, B4)
         wait_for(lambda: all(peer(n)["extensions"]["state"] == "agreed" for n in self.nodes), 10, "both agreed")
