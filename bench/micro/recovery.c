@@ -16,6 +16,7 @@
 
 #define PACKET 1420
 #define FRAME_MAX 1440
+#define BATCH 44 /* packets of a super-frame, after which repairs leave */
 #define WINDOW 64
 #define RECORDS 4096
 #define STORE_BYTES (4u << 20)
@@ -31,6 +32,7 @@ struct sender {
 	uint8_t packet[PACKET];
 	uint8_t frame[FRAME_MAX];
 	uint64_t counter;
+	unsigned in_batch;
 	double share, due; /* repairs a source; fractions of one that have come together */
 	bool is_failed;
 };
@@ -74,7 +76,13 @@ protect(void *ctx, uint64_t n)
 	struct sender *s = ctx;
 	for (uint64_t i = 0; i < n; i++) {
 		fec_encoder_source(s->e, (struct mono){1}, s->counter++, s->packet, PACKET);
-		for (s->due += s->share; s->due >= 1; s->due--) {
+		s->due += s->share;
+		if (++s->in_batch < BATCH) {
+			continue;
+		}
+		s->in_batch = 0;
+		for (; s->due >= 1; s->due--) {
+			fec_encoder_expect(s->e, s->counter, (unsigned)s->due);
 			s->is_failed |=
 				fec_encoder_ahead(s->e, WIRE_EXT_CLASS_LARGE, WINDOW,
 					WIRE_EXT_WHY_AHEAD, s->counter, s->frame, FRAME_MAX) == 0;

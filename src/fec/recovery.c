@@ -412,6 +412,9 @@ make_repair(
 		return fec_encoder_answer(s->encoder, j->class, j->answer.base, j->answer.span,
 			j->answer.missing, counter, out, cap);
 	}
+	if (j->why == WIRE_EXT_WHY_AHEAD) {
+		fec_encoder_expect(s->encoder, counter, s->schedule.lanes[j->class].due + 1);
+	}
 	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, counter, out, cap);
 }
 

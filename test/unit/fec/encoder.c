@@ -463,6 +463,41 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 	fec_encoder_free(e);
 }
 
+static void
+repairs_computed_together_are_those_computed_alone(void **state)
+{
+	(void)state;
+	static struct given g;
+	struct rng rng;
+	rng_init(&rng, 7);
+	g = (struct given){.first = 500};
+	struct fec_encoder *e = new_encoder(1024, 1u << 20, FRAME_MAX);
+	for (unsigned round = 0; round < 100; round++) {
+		for (uint64_t i = rng_below(&rng, 20) + 1; i > 0; i--) {
+			give(e, &g, 300 + rng_below(&rng, 1100));
+		}
+		/* More and fewer than expected, and with a hole among the counters. */
+		unsigned n = 1 + (unsigned)rng_below(&rng, 7);
+		fec_encoder_expect(e, g.first + g.n, 1 + (unsigned)rng_below(&rng, 7));
+		for (unsigned i = 0; i < n && g.n + 2 < COUNTERS; i++) {
+			uint8_t frame[FRAME_MAX];
+			struct wire_ext_repair r;
+			if (rng_is_hit(&rng, 0.1)) {
+				give(e, &g, 0);
+			}
+			uint64_t own = g.first + g.n;
+			size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE,
+				rng_is_hit(&rng, 0.1) ? 5 : 32, WIRE_EXT_WHY_AHEAD, own, frame,
+				sizeof(frame));
+			assert_true(len > 0);
+			assert_true(wire_ext_repair_decode(frame, len, &r));
+			check_payload(&g, own, &r);
+			give(e, &g, 0);
+		}
+	}
+	fec_encoder_free(e);
+}
+
 int
 main(void)
 {
@@ -476,6 +511,7 @@ main(void)
 		cmocka_unit_test(padding_is_no_part_of_a_source),
 		cmocka_unit_test(settings_out_of_range_are_refused),
 		cmocka_unit_test(growth_keeps_what_is_remembered_and_knows_what_is_not),
+		cmocka_unit_test(repairs_computed_together_are_those_computed_alone),
 	};
 	return cmocka_run_group_tests_name("fec/encoder", tests, NULL, NULL);
 }
