@@ -11,19 +11,16 @@
 #include "node/crew.h"
 #include "node/device.h"
 #include "node/runner.h"
+#include "node/sockets.h"
 #include "node/stamp.h"
+#include "node/stats.h"
 #include "os/clock.h"
 #include "os/entropy.h"
 #include "os/process.h"
-#include "os/udp.h"
 #include "port/tun.h"
 
 #define MAIL_MSGS_MAX 64
 #define MAIL_EVENTS_MAX 64
-/* The kernel doubles it, and a TCP flow that is faster than this machine fills it: it is the
- * delay of everything behind it. 4 MiB gave pings 3 to 5 ms under one full flow, this 1.2 to
- * 1.6, at 0.9 of the throughput (docs/decisions/receive-buffer.md). */
-#define RCV_BYTES (512u * 1024u)
 /* Up to this many processors one worker a device is best: a hand-off costs more than it wins
  * while the two ends of a flow and the applications want the same cores. */
 #define AUTO_SINGLE_CPUS 2
@@ -172,54 +169,12 @@ init_engine(struct node *n)
 	return wg_device_new(&c, &n->device);
 }
 
-/* One socket pair a worker on one port. On failure none stays open. */
 static enum weft_err
-open_links(struct node *n, uint16_t port, uint32_t mark, struct link *links[])
+open_links(const struct node *n, uint16_t port, uint32_t mark, struct link *links[])
 {
-	unsigned opened = 0;
-	enum weft_err e = WEFT_OK;
-	for (; opened < n->workers; opened++) {
-		struct os_udp_config c = {.port = port,
-			.mark = mark,
-			.is_shared = n->workers > 1,
-			.is_joining = opened > 0,
-			.has_offload = n->has_offload,
-			.rcv_bytes = RCV_BYTES};
-		struct os_udp u;
-		e = os_udp_open(&c, &n->log, &u);
-		if (e) {
-			break;
-		}
-		port = u.port;
-		e = link_udp_new(&u, NULL, &n->log, &links[opened]);
-		if (e) {
-			os_udp_close(&u);
-			break;
-		}
-	}
-	if (e) {
-		while (opened > 0) {
-			opened--;
-			links[opened]->ops->close(links[opened]);
-		}
-	}
-	return e;
-}
-
-static enum weft_err
-watch_link(struct runner *r, const struct link *l)
-{
-	int fds[2];
-	size_t n = link_udp_fds(l, fds);
-	return runner_watch_link(r, fds, n);
-}
-
-static void
-unwatch_link(struct runner *r, const struct link *l)
-{
-	int fds[2];
-	size_t n = link_udp_fds(l, fds);
-	runner_unwatch_link(r, fds, n);
+	struct sockets_config c = {
+		.n = n->workers, .port = port, .mark = mark, .has_offload = n->has_offload};
+	return sockets_open(&c, &n->log, links);
 }
 
 /* Takes the link over, on failure too. */
@@ -268,7 +223,7 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 	n->runners_n++; /* stop_workers() frees it from now on */
 	n->aead_name = aead_backend_name(w->aead);
 	e = runner_watch_port(r, port_tun_fd(port));
-	return e ? e : watch_link(r, link);
+	return e ? e : sockets_watch(r, link);
 
 undo_port:
 	port->ops->close(port);
@@ -482,37 +437,6 @@ node_unlock_shared(struct node *n)
 	os_rwlock_read_unlock(&n->lock);
 }
 
-struct link_ask {
-	struct link *link;
-	enum weft_err e;
-};
-
-static void
-watch_fresh(struct runner *r, void *arg)
-{
-	struct link_ask *a = arg;
-	a->e = watch_link(r, a->link);
-}
-
-static void
-unwatch_fresh(struct runner *r, void *arg)
-{
-	unwatch_link(r, arg);
-}
-
-/* Its descriptors are watched. What arrives on the old sockets between the last look and their
- * close is lost, some microseconds' worth. */
-static void
-swap_link(struct runner *r, void *arg)
-{
-	struct link *fresh = arg;
-	struct link *old = worker_swap_link(r->worker, fresh, node_time());
-	unwatch_link(r, old);
-	link_udp_sync(old);
-	fresh->stats = old->stats; /* counters go on */
-	old->ops->close(old);
-}
-
 enum weft_err
 node_set_listen_port(struct node *n, uint16_t port)
 {
@@ -525,62 +449,23 @@ node_set_listen_port(struct node *n, uint16_t port)
 		return e;
 	}
 	/* All that can fail comes first: then all workers swap, or none. */
-	unsigned watched = 0;
-	for (; watched < n->runners_n; watched++) {
-		struct link_ask a = {.link = links[watched]};
-		runner_ask(&n->runners[watched], watch_fresh, &a);
-		if (a.e) {
-			e = a.e;
-			goto undo_links;
-		}
+	e = sockets_watch_all(n->runners, n->runners_n, links);
+	if (e) {
+		return e;
 	}
 	atomic_store(&n->listen_port, link_udp_port(links[0]));
-	for (unsigned i = 0; i < n->runners_n; i++) {
-		runner_ask(&n->runners[i], swap_link, links[i]);
-	}
+	sockets_swap_all(n->runners, n->runners_n, links);
 	return WEFT_OK;
-
-undo_links:
-	while (watched > 0) {
-		watched--;
-		runner_ask(&n->runners[watched], unwatch_fresh, links[watched]);
-	}
-	for (unsigned i = 0; i < n->runners_n; i++) {
-		links[i]->ops->close(links[i]);
-	}
-	return e;
-}
-
-struct mark_ask {
-	uint32_t mark;
-	enum weft_err e;
-};
-
-static void
-set_mark(struct runner *r, void *arg)
-{
-	struct mark_ask *a = arg;
-	a->e = link_udp_set_mark(r->worker->link, a->mark);
 }
 
 enum weft_err
 node_set_fwmark(struct node *n, uint32_t mark)
 {
-	for (unsigned i = 0; i < n->runners_n; i++) {
-		struct mark_ask a = {.mark = mark};
-		runner_ask(&n->runners[i], set_mark, &a);
-		if (a.e) {
-			/* The ones that took it go back; they had the old mark a moment ago. The
-			 * last may have taken it for one family. */
-			for (unsigned k = 0; k <= i; k++) {
-				struct mark_ask back = {.mark = n->fwmark};
-				runner_ask(&n->runners[k], set_mark, &back);
-			}
-			return a.e;
-		}
+	enum weft_err e = sockets_set_mark(n->runners, n->runners_n, mark, n->fwmark);
+	if (!e) {
+		n->fwmark = mark;
 	}
-	n->fwmark = mark;
-	return WEFT_OK;
+	return e;
 }
 
 int
@@ -665,61 +550,15 @@ node_device_of(const struct node *n)
 	return &n->dev;
 }
 
-static void
-add_link_stats(struct link_stats *to, const struct link_stats *s)
-{
-	to->rx_bytes += s->rx_bytes;
-	to->rx_datagrams += s->rx_datagrams;
-	to->rx_calls += s->rx_calls;
-	to->tx_bytes += s->tx_bytes;
-	to->tx_datagrams += s->tx_datagrams;
-	to->tx_calls += s->tx_calls;
-	to->gso_off_count += s->gso_off_count;
-}
-
-static void
-add_port_stats(struct port_stats *to, const struct port_stats *s)
-{
-	to->rx_bytes += s->rx_bytes;
-	to->rx_frames += s->rx_frames;
-	to->tx_bytes += s->tx_bytes;
-	to->tx_frames += s->tx_frames;
-	to->join_off_count += s->join_off_count;
-}
-
-static void
-add_drops(struct drop_counts *to, const struct drop_counts *d)
-{
-	for (size_t i = 0; i < DROP_COUNT; i++) {
-		to->n[i] += d->n[i];
-	}
-}
-
-static void
-take_stats(struct runner *r, void *arg)
-{
-	struct node_stats *to = arg;
-	struct worker *w = r->worker;
-	link_udp_sync(w->link);
-	add_link_stats(&to->link, &w->link->stats);
-	add_port_stats(&to->port, &w->port->stats);
-	add_drops(&to->drops, &w->link->stats.drops);
-	add_drops(&to->drops, &w->port->stats.drops);
-	add_drops(&to->drops, &w->stats.drops);
-	to->handshakes_rx += w->stats.handshakes_rx;
-	to->keepalives_rx += w->stats.keepalives_rx;
-	to->gaps += w->stats.gaps;
-}
-
 void
 node_stats(struct node *n, struct node_stats *out)
 {
 	*out = (struct node_stats){0};
 	for (unsigned i = 0; i < n->runners_n; i++) {
-		runner_ask(&n->runners[i], take_stats, out);
+		runner_ask(&n->runners[i], stats_take, out);
 	}
 	os_rwlock_read_lock(&n->lock);
-	add_drops(&out->drops, &n->mail_drops);
+	stats_add_drops(&out->drops, &n->mail_drops);
 	os_rwlock_read_unlock(&n->lock);
 }
 
