@@ -126,18 +126,24 @@ span_bytes(const struct egress_job *j, const struct egress_span *s)
 	return bytes;
 }
 
-/* Takes the span's counters, or a reference to its peer for staging. Under the lock, shared. */
+/* Takes the span's counters, and shows its packets to loss recovery. Under the lock. */
 static void
 begin_span(struct worker *w, struct egress_job *j, struct egress_span *s, struct wg_time now)
 {
 	struct wg_note *note = worker_note_slot(w);
 	weft_assert(note);
+	/* Both under the ally's mutex: other workers take counters for this peer too, and the
+	 * encoder is to see them in their order. */
+	struct ally *a = recover_begin(s->peer);
 	s->session = wg_peer_begin_send(
 		w->env.device, s->peer, now.mono, s->n, span_bytes(j, s), &s->counter, note);
 	worker_note_keep(w, note);
 	if (s->session) {
 		wg_session_get(s->session);
 		s->to = wg_peer_endpoint(s->peer);
+	}
+	if (a) {
+		recover_end(w, a, j, s, now);
 	}
 }
 
@@ -216,10 +222,8 @@ egress_fill(struct worker *w, struct egress_job *j, struct wg_time now, bool *is
 			begin_span(w, j, s, now);
 		}
 		if (!s->session) {
-			wg_peer_get(s->peer);
+			wg_peer_get(s->peer); /* for stage_unsent() */
 			has_unsent = true;
-		} else {
-			recover_sent(w, j, s, now);
 		}
 	}
 	os_rwlock_read_unlock(w->env.lock);
@@ -433,8 +437,6 @@ flush_peer(struct worker *w, struct wg_peer *p, struct wg_time now)
 			if (!j->spans[i].session) {
 				drop(w, DROP_TX_NO_SESSION,
 					j->spans[i].n); /* its counters ran out */
-			} else {
-				recover_sent(w, j, &j->spans[i], now);
 			}
 		}
 		w->has_used_keys = true;

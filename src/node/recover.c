@@ -15,31 +15,44 @@ rearm(struct worker *w, struct ally *a, struct wg_time now)
 	}
 }
 
-void
-recover_sent(
-	struct worker *w, const struct egress_job *j, struct egress_span *s, struct wg_time now)
+struct ally *
+recover_begin(const struct wg_peer *p)
 {
-	struct ally *a = wg_peer_ally(s->peer);
-	if (!a) {
+	struct ally *a = wg_peer_ally(p);
+	if (a) {
+		os_mutex_lock(&a->mutex);
+	}
+	return a;
+}
+
+static void
+show_sources(struct fec_recovery *r, const struct egress_job *j, const struct egress_span *s,
+	struct mono now)
+{
+	uint64_t id = wg_session_id(s->session);
+	const struct gso_seg *segs = j->segs + s->first;
+	if (fec_recovery_wants_sources(r)) {
+		for (size_t k = 0; k < s->n; k++) {
+			fec_recovery_source(r, now, id, s->counter + k,
+				j->buf + segs[k].off + GSO_HEADROOM, segs[k].len);
+		}
 		return;
 	}
-	os_mutex_lock(&a->mutex);
-	if (a->recovery) {
-		uint64_t id = wg_session_id(s->session);
-		const struct gso_seg *segs = j->segs + s->first;
-		if (fec_recovery_wants_sources(a->recovery)) {
-			for (size_t k = 0; k < s->n; k++) {
-				fec_recovery_source(a->recovery, now.mono, id, s->counter + k,
-					j->buf + segs[k].off + GSO_HEADROOM, segs[k].len);
-			}
-		} else {
-			size_t bytes = 0;
-			for (size_t k = 0; k < s->n; k++) {
-				bytes += segs[k].len;
-			}
-			fec_recovery_sent_run(a->recovery, now.mono, id, s->counter, s->n, bytes);
-		}
-		s->has_frames_due = fec_recovery_frames_due(a->recovery, now.mono, id) > 0;
+	size_t bytes = 0;
+	for (size_t k = 0; k < s->n; k++) {
+		bytes += segs[k].len;
+	}
+	fec_recovery_sent_run(r, now, id, s->counter, s->n, bytes);
+}
+
+void
+recover_end(struct worker *w, struct ally *a, const struct egress_job *j, struct egress_span *s,
+	struct wg_time now)
+{
+	if (s->session && a->recovery) {
+		show_sources(a->recovery, j, s, now.mono);
+		s->has_frames_due = fec_recovery_frames_due(
+					    a->recovery, now.mono, wg_session_id(s->session)) > 0;
 		rearm(w, a, now);
 	}
 	os_mutex_unlock(&a->mutex);
