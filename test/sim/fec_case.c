@@ -36,7 +36,7 @@ settle_settings(const struct fec_case *c, double loss, struct emu_settings out[2
 	out[1].loss = fec_link_loss(back, c->burst);
 	if (c->reorder > 0) {
 		out[0].reorder = (struct emu_reorder){
-			.share = c->reorder, .distance_min = 1, .distance_max = 3};
+			.share = c->reorder, .distance_min = 1, .distance_max = 2};
 	}
 	out[0].duplicate = c->duplicate;
 }
