@@ -25,11 +25,11 @@ def steady(t: LossyTunnel, count: int, is_back: bool = False) -> flow.UdpFlow:
 
 @pytest.mark.parametrize("share", ["1%", "10%"])
 def test_reordering_within_the_grace_is_no_loss(lab, share):
-    """A knows of a round trip of 40 ms, since it called: 2.5 ms of grace. Packets come 0.6 ms late, behind the next one."""
-    t = LossyTunnel(lab).start("--delay", "20ms")
-    t.path("--delay", "20ms", "--reorder", f"{share},600us", "--duplicate", "1%")
+    """A knows of a round trip of 160 ms, since it called: 10 ms of grace. Packets come 0.6 ms late, behind the next one."""
+    t = LossyTunnel(lab).start("--delay", "80ms")
+    t.path("--delay", "80ms", "--reorder", f"{share},600us", "--duplicate", "1%")
     f = steady(t, 3000, is_back=True)
-    n = t.path("--delay", "20ms")
+    n = t.path("--delay", "80ms")
     assert n["ba"]["reordered"] > 0 and n["ba"]["duplicated"] > 0
     assert f.received == f.sent and f.duplicates == 0
     assert f.order != sorted(f.order), "the path did not reorder"
