@@ -142,7 +142,7 @@ is_pressed(const struct fec_decoder *d)
 static int64_t
 hold_now_ns(const struct fec_decoder *d)
 {
-	int64_t ns = d->hold_ns + fec_report_patience_ns(d);
+	int64_t ns = d->is_hold_off ? 0 : d->hold_ns + fec_report_patience_ns(d);
 	return ns < HOLD_MAX_NS ? ns : HOLD_MAX_NS;
 }
 
@@ -259,6 +259,12 @@ void
 fec_decoder_set_overflow(struct fec_decoder *d, bool has_overflowed)
 {
 	d->is_overflowed = has_overflowed;
+}
+
+void
+fec_decoder_set_hold(struct fec_decoder *d, bool is_on)
+{
+	d->is_hold_off = !is_on;
 }
 
 bool

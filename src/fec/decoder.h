@@ -62,6 +62,8 @@ void fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns);
  * of them, so none is asked for and none awaited. */
 void fec_decoder_set_overflow(struct fec_decoder *d, bool has_overflowed);
 
+/* Off: nothing waits for what is missing, and what waits is ready. On at first. */
+void fec_decoder_set_hold(struct fec_decoder *d, bool is_on);
 /* n packets with consecutive counters, none of them a frame. True: nothing is missing, nothing
  * waits, the decoder is idle and the run continues where the last ended: noted, the caller
  * delivers them itself. False: nothing happened; give them one by one. */

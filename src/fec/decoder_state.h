@@ -30,6 +30,7 @@ struct fec_decoder {
 
 	bool is_begun; /* a counter has been seen */
 	bool is_awake;
+	bool is_hold_off;   /* nothing waits */
 	bool has_memory;    /* taken at the first wake */
 	bool is_overflowed; /* gaps found now are our own socket's doing */
 	bool is_trusted;    /* the other side repairs: no loss went by without a REPAIR lately */

@@ -524,6 +524,29 @@ fec_recovery_due_session(struct fec_recovery *r, struct mono now, unsigned index
 
 /* --- receiving --- */
 
+/* In the newest session alone: what it brings must not overtake what waits in another. */
+static bool
+may_hold(const struct fec_recovery *r, const struct fec_session *s)
+{
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		if (r->sessions[i].id > s->id) {
+			return false;
+		}
+	}
+	return !r->is_hold_off;
+}
+
+static void
+apply_hold(struct fec_recovery *r)
+{
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		struct fec_session *s = &r->sessions[i];
+		if (s->decoder) {
+			fec_decoder_set_hold(s->decoder, may_hold(r, s));
+		}
+	}
+}
+
 /* NULL for want of memory: then nothing is recovered. */
 static struct fec_decoder *
 decoder_of(struct fec_recovery *r, struct fec_session *s)
@@ -538,8 +561,26 @@ decoder_of(struct fec_recovery *r, struct fec_session *s)
 			return NULL;
 		}
 		fec_decoder_set_rtt(s->decoder, r->controller.rtt_ns);
+		apply_hold(r);
 	}
 	return s->decoder;
+}
+
+void
+fec_recovery_set_hold(struct fec_recovery *r, bool is_on)
+{
+	r->is_hold_off = !is_on;
+	apply_hold(r);
+}
+
+bool
+fec_recovery_begin(struct fec_recovery *r, uint64_t session)
+{
+	if (want(r, session)->decoder) {
+		return false;
+	}
+	apply_hold(r);
+	return true;
 }
 
 void

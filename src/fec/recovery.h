@@ -68,6 +68,11 @@ uint64_t fec_recovery_due_session(struct fec_recovery *r, struct mono now, unsig
 /* --- receiving --- */
 /* As fec_decoder_set_overflow(), for what is given from now on. */
 void fec_recovery_set_overflow(struct fec_recovery *r, bool has_overflowed);
+/* As fec_decoder_set_hold(): off before it is freed, so that nothing received is lost with it. */
+void fec_recovery_set_hold(struct fec_recovery *r, bool is_on);
+/* Something was received in this session. True: the first; what waits in older ones is ready, to be
+ * taken before. Ids of newer sessions are greater. */
+bool fec_recovery_begin(struct fec_recovery *r, uint64_t session);
 /* As fec_decoder_skip(). */
 bool fec_recovery_skip(
 	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n);

@@ -39,6 +39,7 @@ struct fec_recovery {
 	const struct gf256 *gf;
 	struct fec_controller controller;
 	struct fec_session sessions[FEC_SESSIONS];
+	bool is_hold_off;
 	uint64_t order;
 	struct mono sent_at;                       /* anything, in any session */
 	unsigned source_len[WIRE_EXT_CLASS_COUNT]; /* about the longest lately */

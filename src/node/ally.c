@@ -109,11 +109,13 @@ offer_of(const struct allies *t, const struct ally *a)
 	};
 }
 
-/* What its decoders hold is on its way within a moment; until then it only listens. */
+/* What its decoders hold is on its way with the next tick, and nothing is held any more; for a
+ * moment it goes on listening. */
 static void
 end_recovery(struct ally *a, struct mono now)
 {
 	if (a->recovery && a->ends_at.ns == INT64_MAX) {
+		fec_recovery_set_hold(a->recovery, false);
 		a->ends_at = mono_add_ns(now, RECOVERY_ENDS_NS);
 	}
 }
@@ -221,7 +223,9 @@ take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session 
 		return;
 	}
 	a->ends_at = MONO_NEVER;
-	if (!a->recovery) {
+	if (a->recovery) {
+		fec_recovery_set_hold(a->recovery, true);
+	} else {
 		struct fec_recovery_config c = {.policy = a->policy.fec,
 			.packet_max = (uint16_t)(allies_frame_max(t) - ALLY_REPAIR_EXTRA_BYTES),
 			.frame_max = allies_frame_max(t)};

@@ -147,6 +147,9 @@ recover_received(struct worker *w, struct ingress_job *j, struct ingress_run *r,
 	uint64_t id = wg_session_id(r->session);
 	if (a->recovery) {
 		fec_recovery_set_overflow(a->recovery, j->has_overflow);
+		if (fec_recovery_begin(a->recovery, id)) {
+			deliver_ready(w, a, now);
+		}
 	}
 	bool is_quiet =
 		is_plain(j, r) && (!a->recovery || fec_recovery_skip(a->recovery, now.mono, id,

@@ -269,6 +269,35 @@ a_packet_does_not_overtake_a_waiting_one_of_the_other_class(void **state)
 	journey_end(&j);
 }
 
+/* Recovery ends, or a newer session brings packets: what waits goes out, and nothing waits any
+ * more. */
+static void
+nothing_waits_with_the_hold_off(void **state)
+{
+	(void)state;
+	struct journey j;
+	begin(&j, 1, 100, RTT);
+	struct line *l = &j.line;
+	j.is_mute = true;
+	line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t large = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t small = line_source(l, j.now_ns, PACKET_TCP_DATA, 100);
+	journey_send_in(&j, large, 0);
+	journey_run(&j, j.now_ns);
+	assert_false(line_is_delivered(l, large));
+	fec_decoder_set_hold(l->d, false);
+	journey_send_in(&j, small, 0);
+	journey_run(&j, j.now_ns);
+	assert_int_equal(l->log[l->log_n - 2], large);
+	assert_int_equal(l->log[l->log_n - 1], small);
+	line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t next = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	journey_send_in(&j, next, 0);
+	journey_run(&j, j.now_ns);
+	assert_true(line_is_delivered(l, next));
+	journey_end(&j);
+}
+
 static void
 nothing_waits_while_nobody_repairs(void **state)
 {
@@ -354,6 +383,7 @@ main(void)
 		cmocka_unit_test(a_tcp_flow_keeps_its_order_unless_the_bound_was_hit),
 		cmocka_unit_test(a_class_does_not_wait_for_the_other),
 		cmocka_unit_test(a_packet_does_not_overtake_a_waiting_one_of_the_other_class),
+		cmocka_unit_test(nothing_waits_with_the_hold_off),
 		cmocka_unit_test(nothing_waits_while_nobody_repairs),
 		cmocka_unit_test(what_waits_never_exceeds_half_of_the_memory),
 	};
