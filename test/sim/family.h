@@ -58,5 +58,12 @@ void sim_run_window(struct sim_world *w, uint64_t *sums);
 void sim_run_flood(struct sim_world *w, uint64_t *sums);
 void sim_run_config(struct sim_world *w, uint64_t *sums);
 void sim_run_chaos(struct sim_world *w, uint64_t *sums);
+/* loss.c: recovery between two nodes of weft */
+void sim_run_loss(struct sim_world *w, uint64_t *sums);
+void sim_run_reorder(struct sim_world *w, uint64_t *sums);
+/* ally.c: agreement over time */
+void sim_run_rekey(struct sim_world *w, uint64_t *sums);
+void sim_run_mixed(struct sim_world *w, uint64_t *sums);
+void sim_run_stockhello(struct sim_world *w, uint64_t *sums);
 
 #endif

@@ -8,7 +8,8 @@
 #include "node/gap.h"
 #include "wg/engine.h"
 
-#define PORT_BYTES (1u << 20)
+/* More than a decoder holds and lets go of at once, which is 2 MiB. */
+#define PORT_BYTES (4u << 20)
 /* A turn takes what four batches hold; more turns in a row than this is a spin. */
 #define TURNS_MAX 4096
 #define REKEY_TIMEOUT_NS (5 * WEFT_NS_PER_S)

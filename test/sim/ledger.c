@@ -208,6 +208,7 @@ sim_ledger_arrived(struct sim_ledger *l, uint32_t id)
 {
 	sim_check(l->report, id < l->n, "packet %u was sent by nobody", id);
 	uint8_t *arrived = &l->packets[id].arrived;
+	l->packets[id].arrived_ns = *arrived ? l->packets[id].arrived_ns : l->report->now.ns;
 	*arrived = *arrived < UINT8_MAX ? (uint8_t)(*arrived + 1) : UINT8_MAX;
 }
 

@@ -42,7 +42,7 @@ struct sim_packet {
 	uint32_t tcp_seq;
 	uint32_t seq;                         /* in its flow */
 	uint8_t injected, delivered, arrived; /* arrived: datagrams that its node has read */
-	int64_t sent_ns, came_ns;             /* injected; first delivered */
+	int64_t sent_ns, arrived_ns, came_ns; /* injected; first read, delivered */
 };
 
 uint32_t sim_packet_header_len(const struct sim_packet *p);

@@ -256,9 +256,8 @@ worker_for(const struct sim_host *h, const struct sim_packet *p)
 	return p->flow % h->workers;
 }
 
-/* Writes and injects; returns the first number. */
-static uint32_t
-send_packets(struct sim_world *w, struct sim_packet *first, uint32_t n, uint16_t last_len)
+uint32_t
+sim_world_send(struct sim_world *w, struct sim_packet *first, uint32_t n, uint16_t last_len)
 {
 	struct sim_host *h = &w->hosts[first->src];
 	uint32_t id = sim_ledger_add(&w->ledger, first, n, last_len);
@@ -305,7 +304,7 @@ sim_world_ping(struct sim_world *w, unsigned from, unsigned to)
 		.proto = SIM_PROTO_UDP,
 		.is_ping = true,
 		.len = PING_LEN};
-	return send_packets(w, &p, 1, p.len);
+	return sim_world_send(w, &p, 1, p.len);
 }
 
 bool
@@ -375,14 +374,14 @@ sim_world_talk(struct sim_world *w, unsigned from, unsigned to)
 		uint32_t most = (SIM_FRAME_MAX - hdr) / (p.len - hdr);
 		uint32_t n = 2 + (uint32_t)rng_below(&w->chance, t->segments_max - 1);
 		p.is_unchecked = false;
-		send_packets(w, &p, n < most ? n : most,
+		sim_world_send(w, &p, n < most ? n : most,
 			(uint16_t)(min + rng_below(&w->chance, p.len - min + 1u)));
 		return;
 	}
 	if (w->n > 2 && rng_is_hit(&w->chance, t->forged_share)) {
 		p.claimed = (uint8_t)((from + 1 + rng_below(&w->chance, w->n - 1)) % w->n);
 	}
-	uint32_t id = send_packets(w, &p, 1, p.len);
+	uint32_t id = sim_world_send(w, &p, 1, p.len);
 	struct sim_host *h = &w->hosts[from];
 	if (rng_is_hit(&w->chance, t->twice_share) && sim_host_is_live(h) && sim_host_peer(h, to) &&
 		w->ledger.packets[id].injected) {

@@ -64,6 +64,10 @@ bool sim_world_are_pair(const struct sim_world *w, unsigned i, unsigned j);
 /* A small packet; returns its number. The node reads it at once unless it sleeps. */
 uint32_t sim_world_ping(struct sim_world *w, unsigned from, unsigned to);
 bool sim_world_has_arrived(const struct sim_world *w, uint32_t id);
+/* n packets like `first`, as one frame if there are several, of equal size but the last. Returns
+ * the first number. */
+uint32_t sim_world_send(
+	struct sim_world *w, struct sim_packet *first, uint32_t n, uint16_t last_len);
 /* One packet or frame of the traffic, from `from` to `to`. */
 void sim_world_talk(struct sim_world *w, unsigned from, unsigned to);
 void sim_world_start_traffic(struct sim_world *w, int64_t mean_gap_ns);
