@@ -485,10 +485,14 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 		r->stats.feedback_tx += len > 0;
 	} else if (s->is_given && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
 		len = make_repair(s, &job, counter, out, cap);
-		count_repair(r, &job, len);
-		/* Sources may have been forgotten since it fell due. The counter is taken, and a
-		 * frame that says nothing new is better than a gap: the last FEEDBACK. */
-		len = len > 0 ? len : wire_ext_feedback_encode(&s->due, out, cap);
+		if (len > 0) {
+			count_repair(r, &job, len);
+		} else {
+			/* Sources may have been forgotten since it fell due. The counter is taken,
+			 * and a frame that says nothing new is better than a gap: the last
+			 * FEEDBACK. */
+			len = wire_ext_feedback_encode(&s->due, out, cap);
+		}
 	}
 	if (len > 0) {
 		s->frame = counter;

@@ -56,8 +56,8 @@ void fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t sessi
 /* How many frames (REPAIR, FEEDBACK) should leave now in this session. The caller takes that
  * many counters and then makes each; a counter whose frame could not be made is left unused,
  * which the other side takes for a loss: so it happens for want of room in `out` alone. Due behind
- * each batch of sources, after what was received, and at the deadline. Each frame is a datagram
- * of its own send, behind the sources. */
+ * each batch of sources, after what was received, and at the deadline. They leave behind
+ * the sources, never in one send with them. */
 size_t fec_recovery_frames_due(struct fec_recovery *r, struct mono now, uint64_t session);
 /* The next due frame, to be sealed with `counter`. Length; 0 when none is due any more. */
 size_t fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session,

@@ -67,11 +67,12 @@ deliver(struct worker *w, const struct wg_peer *p, struct wg_session *s)
 	struct fec_out *out = &w->recovered;
 	for (size_t i = 0; i < out->n; i++) {
 		const struct fec_packet *k = &out->packets[i];
-		/* One that came by itself meanwhile has been delivered. */
-		if (!k->is_recovered || (s && wg_session_mark(s, k->counter))) {
+		if (k->is_recovered && !s) {
+			w->stats.drops.n[DROP_RX_EXPIRED]++;
+		} else if (!k->is_recovered || wg_session_mark(s, k->counter)) {
 			w->stats.recovered_rx += k->is_recovered;
 			ingress_take_packet(w, p, k->data, k->len, k->ecn);
-		}
+		} /* else it came by itself meanwhile, and has been delivered */
 	}
 	if (out->arena_used > 0) {
 		ingress_write(w);
@@ -113,30 +114,27 @@ take(struct worker *w, struct ally *a, struct ingress_run *r, const struct aead_
 	struct wg_session *s = r->session;
 	bool is_frame = wire_ext_is_frame(op->data, op->len);
 	enum wire_ext_type type = is_frame ? wire_ext_type(op->data, op->len) : WIRE_EXT_TYPE_NONE;
+	bool is_known = !is_frame || type != WIRE_EXT_TYPE_NONE;
 	bool is_good = true;
 	if (type == WIRE_EXT_TYPE_HELLO) {
 		is_good = ally_hello(w->env.allies, a, now.mono, s, op->data, op->len);
 		r->has_frames_due = true;
-	} else if (is_frame && !ally_takes_frame(w->env.allies, a, now.mono, s)) {
-		is_good = false;
+	} else if (is_frame && is_known) {
+		is_good = ally_takes_frame(w->env.allies, a, now.mono, s);
 	}
-	if (a->recovery && (is_good || !is_frame)) {
+	if (a->recovery && is_good) {
 		struct fec_out *out = &w->recovered;
 		if (out->n == out->cap) {
 			deliver(w, a->peer, s);
 		}
 		/* One of a type that we do not know is no loss either: its counter is told. */
 		is_good = fec_recovery_received(a->recovery, now.mono, wg_session_id(s),
-				  op->counter, op->data, op->len, ecn, out) &&
-			  is_good && (!is_frame || type != WIRE_EXT_TYPE_NONE);
-		w->stats.frames_rx += is_frame && is_good;
-		return is_good;
-	}
-	if (!is_frame && op->len > 0) {
+			op->counter, op->data, op->len, ecn, out);
+	} else if (!is_frame) {
 		ingress_take_packet(w, a->peer, op->data, op->len, ecn);
 	}
-	w->stats.frames_rx += is_frame && is_good;
-	return is_good;
+	w->stats.frames_rx += is_frame && is_known && is_good;
+	return is_known && is_good;
 }
 
 void

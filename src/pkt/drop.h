@@ -19,7 +19,7 @@
 	X(RX_INNER, "inner packet is malformed")                                                   \
 	X(RX_ECN, "outer packet marked CE around an inner one that is not ECN-capable (RFC 6040)") \
 	X(RX_SOURCE, "inner source address is not in the peer's AllowedIPs")                       \
-	X(RX_EXT, "extension frame from a peer with which none is agreed")                         \
+	X(RX_EXT, "extension frame that is malformed, unknown or not agreed on; or no IP at all")  \
 	X(HS_MAC1, "handshake message with a wrong mac1")                                          \
 	X(HS_MAC2, "handshake message without a valid cookie while under load")                    \
 	X(HS_RATE, "handshake messages above the limit of their source")                           \

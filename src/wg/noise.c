@@ -94,8 +94,8 @@ open_and_hash(
 	return e;
 }
 
-/* Section 5.4.5: the first key is the initiator's for sending. */
-/* The end of the paper's handshake, and the keys of the other cipher from its keys. */
+/* Section 5.4.5, of whose two keys the first is the initiator's for sending; then the keys of the
+ * other cipher, from these. */
 static void
 split(struct crypto *c, const struct symmetric *s, bool is_initiator, struct wg_noise_keys *keys)
 {

@@ -345,6 +345,30 @@ recover_drops_frames_of_unknown_types(void **state)
 	pair_fini(&p);
 }
 
+/* Loss recovery's own frames give away an agreement whose HELLO was lost; others do not. */
+static void
+recover_presumes_nothing_from_frames_of_unknown_types(void **state)
+{
+	(void)state;
+	const struct ally_policy *const one[2] = {NULL, &open_policy};
+	static const uint8_t unknown[] = {9, 1, 2, 3};
+	struct ally_info info;
+	struct pair p;
+	uint16_t flow;
+	uint32_t seq, len;
+	pair_init_allied(&p, 1, 6, one);
+	assert_true(pair_inject(&p, 1, 0, 1, 0, 100));
+	pair_run(&p, at_ms(1000), 20);
+	assert_true(pair_take(&p, 0, 0, &flow, &seq, &len));
+	send_text(&p, unknown, sizeof(unknown));
+	pair_run(&p, at_ms(1001), 4);
+	assert_int_equal(ext_drops(&p, 1), 1);
+	ally_info(pair_peer(&p, 1), &info);
+	assert_int_equal(info.state, ALLY_STATE_ASKING);
+	assert_false(info.has_fec);
+	pair_fini(&p);
+}
+
 int
 main(void)
 {
@@ -358,6 +382,7 @@ main(void)
 		cmocka_unit_test(recover_follows_policies_that_change_in_a_session),
 		cmocka_unit_test(recover_lets_go_of_a_removed_peer),
 		cmocka_unit_test(recover_drops_frames_of_unknown_types),
+		cmocka_unit_test(recover_presumes_nothing_from_frames_of_unknown_types),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
