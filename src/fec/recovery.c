@@ -41,6 +41,9 @@
 /* Answers a source, and how many may be saved up: a peer that asks for ever gets no more. */
 #define ANSWERS_A_SOURCE 2.0
 #define ANSWERS_SAVED_MAX 512.0
+/* The same in bytes, so that small sources do not earn answers over large ones. More of them, since
+ * an answer is as long as the longest that it covers. */
+#define ANSWER_BYTES_A_BYTE 4.0
 /* While congested: repair bytes that may be saved up. */
 #define PURSE_MAX 16384.0
 /* "Lately": halved when so many bytes of sources have passed. */
@@ -58,6 +61,7 @@ fec_recovery_new(const struct fec_recovery_config *c, struct fec_recovery **out)
 	r->config = *c;
 	r->gf = gf256_get(GF256_ISA_AUTO);
 	r->answers = ANSWERS_SAVED_MAX;
+	r->answer_bytes = ANSWERS_SAVED_MAX * c->packet_max;
 	r->sent_at = (struct mono){INT64_MIN / 2};
 	for (int i = 0; i < FEC_SESSIONS; i++) {
 		r->sessions[i].repeat_at = MONO_NEVER;
@@ -354,6 +358,9 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	r->purse = r->purse > PURSE_MAX ? PURSE_MAX : r->purse;
 	r->answers += ANSWERS_A_SOURCE;
 	r->answers = r->answers > ANSWERS_SAVED_MAX ? ANSWERS_SAVED_MAX : r->answers;
+	double bytes_max = ANSWERS_SAVED_MAX * r->config.packet_max;
+	r->answer_bytes += ANSWER_BYTES_A_BYTE * (double)len;
+	r->answer_bytes = r->answer_bytes > bytes_max ? bytes_max : r->answer_bytes;
 	if (!r->controller.is_armed) {
 		return;
 	}
@@ -409,6 +416,9 @@ make_repair(
 						       : 0;
 	}
 	if (j->why == WIRE_EXT_WHY_ANSWER) {
+		if (counter < j->answer.base + j->answer.span) {
+			return 0; /* asked for before it was sent: nobody misses that */
+		}
 		return fec_encoder_answer(s->encoder, j->class, j->answer.base, j->answer.span,
 			j->answer.missing, counter, out, cap);
 	}
@@ -468,6 +478,7 @@ count_repair(struct fec_recovery *r, const struct fec_job *j, size_t len)
 	r->repair_bytes_lately += (double)len;
 	r->purse -= (double)len;
 	r->purse = r->purse < -PURSE_MAX ? -PURSE_MAX : r->purse;
+	r->answer_bytes -= j->why == WIRE_EXT_WHY_ANSWER ? (double)len : 0;
 }
 
 size_t

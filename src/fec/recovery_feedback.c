@@ -87,21 +87,34 @@ note_outcome(struct fec_recovery *r, const struct wire_ext_feedback *before,
 	}
 }
 
+static double
+least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 /* How many repairs may go out of those that were asked for. */
 static uint8_t
 allowed(struct fec_recovery *r, enum wire_ext_class class, double n)
 {
-	double max = r->answers;
+	double len = r->source_len[class] > 0 ? r->source_len[class] : 1;
+	double max = least(r->answers, r->answer_bytes / len);
 	if (r->controller.plan.has_byte_limit) {
-		double bytes = r->purse / (r->source_len[class] > 0 ? r->source_len[class] : 1);
-		max = bytes < max ? bytes : max;
+		max = least(max, r->purse / len);
 	}
-	n += 0.5;
-	n = n < max ? n : max;
-	n = n < 255 ? n : 255;
+	n = least(least(n + 0.5, max), 255);
 	n = n < 0 ? 0 : n;
 	r->answers -= (double)(uint8_t)n;
 	return (uint8_t)n;
+}
+
+/* The same for a frame that says what is no source: a few bytes, and never held back for those. */
+static uint8_t
+allowed_word(struct fec_recovery *r)
+{
+	uint8_t n = r->answers >= 1;
+	r->answers -= n;
+	return n;
 }
 
 /* Answers are lost as sources are, and where losses come in runs many at once. */
@@ -159,7 +172,7 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 			a[c].base = s->has_frame ? s->frame : base;
 			a[c].span = 1;
 		}
-		a[c].n = is_told ? 1 : allowed(r, a[c].class, part);
+		a[c].n = is_told ? allowed_word(r) : allowed(r, a[c].class, part);
 		if (a[c].n > 0 && !fec_schedule_answer(&s->schedule, &a[c])) {
 			return;
 		}

@@ -47,7 +47,8 @@ struct fec_recovery {
 	double allowance;                          /* packets that may be remembered while calm */
 	struct mono allowed_at;
 	double answers; /* that may be sent */
-	double purse;   /* bytes, while congested */
+	double answer_bytes;
+	double purse; /* bytes, while congested */
 	double source_bytes_lately, repair_bytes_lately;
 	double packets_lately, given_up_lately;
 	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */

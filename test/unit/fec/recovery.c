@@ -509,6 +509,106 @@ what_a_peer_asks_for_is_bounded(void **state)
 	fec_recovery_free(a.r);
 }
 
+/* The peer says of the last n that they were lost, so that we are armed and have answers. */
+static void
+alone_arm(struct alone *a, struct wire_ext_feedback *f)
+{
+	*f = (struct wire_ext_feedback){
+		.highest = (uint32_t)a->counter - 1, .received = 90, .lost = 10, .runs = 10};
+	assert_true(alone_feedback(a, f));
+	assert_true(fec_recovery_is_armed(a->r));
+}
+
+static void
+what_a_peer_asks_for_before_it_was_sent_is_no_answer(void **state)
+{
+	(void)state;
+	struct alone a;
+	struct wire_ext_feedback f;
+	alone_init(&a, &automatic);
+	alone_send(&a, 100);
+	alone_arm(&a, &f);
+	alone_send(&a, 100);
+	alone_take(&a);
+	for (uint32_t ahead = 1; ahead < 4000; ahead += 7) {
+		f.highest = (uint32_t)a.counter - 1 + ahead;
+		f.clock_us++;
+		f.blocks_n = 1;
+		f.blocks[0] = (struct wire_ext_block){
+			.back = ahead % 128, .span = (uint8_t)(1 + ahead % 128), .want = 64};
+		memset(f.blocks[0].missing, 0xff, f.blocks[0].span / 8);
+		assert_true(alone_feedback(&a, &f));
+		struct wire_ext_repair r;
+		uint64_t from = a.counter, n = alone_take(&a);
+		/* Of several that are due the last was looked at here. */
+		if (n > 0 && wire_ext_type(a.frame, 1) == WIRE_EXT_TYPE_REPAIR) {
+			assert_true(wire_ext_repair_decode(a.frame, sizeof(a.frame), &r));
+			assert_true(from + n - 1 - r.back + r.span <= from + n - 1);
+		}
+	}
+	fec_recovery_free(a.r);
+}
+
+static void
+words_about_what_is_no_source_are_bounded_as_answers_are(void **state)
+{
+	(void)state;
+	struct alone a;
+	struct wire_ext_feedback f;
+	alone_init(&a, &automatic);
+	alone_send(&a, 100);
+	alone_arm(&a, &f);
+	uint64_t hole = a.counter;
+	a.counter += 8; /* HELLOs */
+	alone_send(&a, 100);
+	alone_take(&a);
+	uint64_t frames = 0;
+	for (uint32_t round = 0; round < 1000; round++) {
+		f.highest = (uint32_t)(hole + 100);
+		f.clock_us = round;
+		f.blocks_n = WIRE_EXT_BLOCKS_MAX;
+		for (unsigned i = 0; i < f.blocks_n; i++) {
+			f.blocks[i] = (struct wire_ext_block){
+				.back = (uint16_t)(100 - i), .span = 1, .want = 1, .missing = {1}};
+		}
+		assert_true(alone_feedback(&a, &f));
+		frames += alone_take(&a);
+	}
+	assert_in_range(frames, 8, 1000);
+	fec_recovery_free(a.r);
+}
+
+static void
+small_sources_earn_no_answers_over_large_ones(void **state)
+{
+	(void)state;
+	struct alone a;
+	struct wire_ext_feedback f;
+	alone_init(&a, &automatic);
+	alone_send(&a, 100);
+	alone_arm(&a, &f);
+	static uint8_t large[1400] = {0x45, 0, 5, 120, [9] = 17};
+	uint8_t small[40] = {0x45, 0, 0, 40, [9] = 17};
+	uint64_t at = a.counter++, bytes = 0, sources = 10000;
+	fec_recovery_source(a.r, a.now, 1, at, large, sizeof(large));
+	for (uint32_t i = 0; i < sources; i++) {
+		a.now = mono_add_ns(a.now, MS / 10);
+		fec_recovery_source(a.r, a.now, 1, a.counter++, small, sizeof(small));
+		f.highest = (uint32_t)at;
+		f.clock_us++;
+		f.blocks_n = 1;
+		f.blocks[0] = (struct wire_ext_block){.span = 1, .want = 64, .missing = {1}};
+		assert_true(alone_feedback(&a, &f));
+		for (size_t n = fec_recovery_frames_due(a.r, a.now, 1); n > 0; n--) {
+			bytes += fec_recovery_frame(
+				a.r, a.now, 1, a.counter++, a.frame, sizeof(a.frame));
+		}
+	}
+	/* What may be saved up, and about four bytes for each; ahead of time as much again. */
+	assert_in_range(bytes, 100000, 512 * 1500 + sources * sizeof(small) * 5);
+	fec_recovery_free(a.r);
+}
+
 static void
 feedback_that_cannot_be_true_is_refused_or_ignored(void **state)
 {
@@ -602,6 +702,9 @@ main(void)
 		cmocka_unit_test(fixed_sends_its_share_from_the_first_packet),
 		cmocka_unit_test(a_repair_does_not_leave_with_all_that_it_covers),
 		cmocka_unit_test(what_a_peer_asks_for_is_bounded),
+		cmocka_unit_test(what_a_peer_asks_for_before_it_was_sent_is_no_answer),
+		cmocka_unit_test(words_about_what_is_no_source_are_bounded_as_answers_are),
+		cmocka_unit_test(small_sources_earn_no_answers_over_large_ones),
 		cmocka_unit_test(feedback_that_cannot_be_true_is_refused_or_ignored),
 		cmocka_unit_test(a_forgotten_session_has_nothing_due),
 		cmocka_unit_test(totals_outlive_sessions),
