@@ -92,7 +92,7 @@ filter_send(struct link *l, struct link_run *runs, size_t n)
 			one.len = runs[i].len - off < one.seg ? runs[i].len - off : one.seg;
 			bool is_data = one.data[0] == 4;
 			f->marked += is_data && one.data[1] == 1;
-			if (is_data && rng_is_hit(f->rng, f->loss)) {
+			if (is_data && f->loss > 0 && rng_is_hit(f->rng, f->loss)) {
 				f->lost++;
 				continue;
 			}

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "os/thread.h"
 #include "pair.h"
 #include "wire/wg.h"
 
@@ -200,6 +201,77 @@ recover_works_with_four_workers(void **state)
 	assert_in_range(missing, 0, 100);
 }
 
+struct turner {
+	struct os_thread thread;
+	struct pair_node *node;
+	unsigned index;
+	_Atomic int64_t *ms; /* negative: stop */
+};
+
+static void
+turn(void *arg)
+{
+	struct turner *t = arg;
+	int64_t ms;
+	while ((ms = atomic_load(t->ms)) >= 0) {
+		struct wg_time now = at_ms(ms);
+		if (t->index == 0 && atomic_load(&t->node->deadline_ns) <= now.mono.ns) {
+			worker_tick(t->node->w[0], now);
+		}
+		if (!worker_turn(
+			    t->node->w[t->index], now, WORKER_READY_LINK | WORKER_READY_PORT)) {
+			os_thread_yield();
+		}
+	}
+}
+
+static void
+recover_is_told_of_counters_in_order_by_four_threads(void **state)
+{
+	(void)state;
+	enum { PACKETS = 20000 };
+	struct ally_policy fixed = open_policy;
+	fixed.fec = (struct fec_policy){.mode = FEC_MODE_FIXED, .percent = 50, .budget_us = 20000};
+	const struct ally_policy *const both[2] = {&fixed, &fixed};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 4, 30, both);
+	meet(&p, &ms);
+	_Atomic int64_t now_ms = ms;
+	struct turner turners[2][4];
+	for (unsigned i = 0; i < 8; i++) {
+		struct turner *t = &turners[i / 4][i % 4];
+		*t = (struct turner){.node = &p.node[i / 4], .index = i % 4, .ms = &now_ms};
+		assert_int_equal(os_thread_start(&t->thread, "turn", 0, turn, t), WEFT_OK);
+	}
+	uint32_t sent = 0, got = 0, seq, len;
+	uint16_t flow;
+	/* A minute of their time at most: a session of this length needs no renewal. */
+	for (unsigned n = 0; got < PACKETS && n < 60000; n++, ms++) {
+		while (sent < PACKETS && sent - got < 400 &&
+			pair_inject(&p, 0, sent % 4, (uint16_t)(sent % 4), sent, 100)) {
+			sent++;
+		}
+		for (unsigned k = 0; k < 4; k++) {
+			while (pair_take(&p, 1, k, &flow, &seq, &len)) {
+				got++;
+			}
+		}
+		atomic_store(&now_ms, ms);
+		os_thread_yield();
+	}
+	atomic_store(&now_ms, -1);
+	for (unsigned i = 0; i < 8; i++) {
+		os_thread_join(&turners[i / 4][i % 4].thread);
+	}
+	struct ally_info info;
+	ally_info(pair_peer(&p, 1), &info);
+	assert_int_equal(got, PACKETS);
+	assert_true(info.fec.rx.repairs > 0);
+	assert_int_equal(info.fec.rx.repairs_refused, 0);
+	pair_fini(&p);
+}
+
 static struct ally_info
 info_of(struct pair *p, unsigned i)
 {
@@ -379,6 +451,7 @@ main(void)
 		cmocka_unit_test(recover_is_silent_towards_a_peer_with_extensions_off),
 		cmocka_unit_test(recover_brings_back_what_a_lossy_link_takes),
 		cmocka_unit_test(recover_works_with_four_workers),
+		cmocka_unit_test(recover_is_told_of_counters_in_order_by_four_threads),
 		cmocka_unit_test(recover_follows_policies_that_change_in_a_session),
 		cmocka_unit_test(recover_lets_go_of_a_removed_peer),
 		cmocka_unit_test(recover_drops_frames_of_unknown_types),
