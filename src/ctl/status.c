@@ -135,14 +135,15 @@ static json_t *
 fec_rx_json(const struct fec_decoder_stats *r)
 {
 	int64_t hold_avg_ns = r->held > 0 ? (int64_t)(r->hold_ns_sum / r->held) : 0;
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"received", count_json(r->received), "lost", count_json(r->lost), "runs",
 		count_json(r->runs), "recovered_ahead", count_json(r->recovered_ahead),
 		"recovered_answer", count_json(r->recovered_answer), "given_up",
-		count_json(r->given_up), "late", count_json(r->late), "repairs",
-		count_json(r->repairs), "repairs_useless", count_json(r->repairs_useless),
-		"repairs_refused", count_json(r->repairs_refused), "held", count_json(r->held),
-		"hold_avg_ms", ms_json(hold_avg_ns), "hold_max_ms",
+		count_json(r->given_up), "late", count_json(r->late), "overflowed",
+		count_json(r->overflowed), "repairs", count_json(r->repairs), "repairs_useless",
+		count_json(r->repairs_useless), "repairs_refused", count_json(r->repairs_refused),
+		"held", count_json(r->held), "hold_avg_ms", ms_json(hold_avg_ns), "hold_max_ms",
 		ms_json((int64_t)r->hold_ns_max), "hold_sum_ms", ms_json((int64_t)r->hold_ns_sum));
 }
 
