@@ -19,6 +19,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 
 from contenders import KINDS, OPTIONS_HELP, Spec, chosen  # noqa: E402
 from document import busy_notes, document, guarded, say_notes, write  # noqa: E402
+from lab import need_root  # noqa: E402
 from lab.traffic import median  # noqa: E402
 from loss import EXTRAS, LIMITED, MEASURES, METRICS, Loss, Outcome, Settings, run_clean, run_point  # noqa: E402
 from table import Progress, number, table  # noqa: E402
@@ -191,9 +192,10 @@ class Bench:
 
 
 def bench(a: argparse.Namespace) -> int:
+    need_root()
     b = Bench(a)
     path = f"{a.delay:g} ms each way, {a.rate:g} Mbit/s, queue {a.queue:g} ms, CUBIC in A and B"
-    print(f"{path}; {a.rounds} rounds of {a.seconds:g} s; about {b.clock.left()}", flush=True)
+    print(f"{path}; {a.rounds} round{'s' * (a.rounds != 1)} of {a.seconds:g} s; about {b.clock.left()}", flush=True)
     b.run()
     print("\n" + b.results.text())
     busy = busy_notes(b.results.others(), "loss")

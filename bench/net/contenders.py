@@ -34,7 +34,7 @@ class Spec:
         if kind == "bare":
             kind = "veth"
         if kind not in KINDS:
-            raise ValueError(f"no contender {kind!r}; there are {', '.join(KINDS)}")
+            raise ValueError(f"no contender {kind!r}; there are bare, {', '.join(KINDS)}")
         options = {}
         for pair in pairs:
             key, equals, value = pair.partition("=")

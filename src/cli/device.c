@@ -76,7 +76,9 @@ cli_device_fail(const char *name, enum weft_err e)
 {
 	switch (e) {
 	case WEFT_ENOENT:
-		return cli_fail("%s: no such device is running", name);
+		return cli_fail(
+			"%s: no such device is running; `weft show interfaces` lists those that do",
+			name);
 	case WEFT_EPERM:
 		return cli_fail("%s: permission denied; try as root", name);
 	default:

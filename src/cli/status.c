@@ -25,9 +25,11 @@ static const char help[] =
 	"  --watch       again each second, with rates and their last minute; q or Ctrl-C ends "
 	"it.\n"
 	"                Where the output is no terminal, a line a peer each second\n\n"
-	"Loss and overhead of a peer are those of its recent packets; \"residual\" is what stays "
-	"lost\n"
-	"after recovery, \"held\" how long packets waited on average to keep their order.\n";
+	"\"residual\" is what stays lost after recovery, \"overhead\" bytes of repairs to bytes "
+	"of\n"
+	"packets, \"held\" how long packets waited on average to keep their order. Loss, residual\n"
+	"and overhead of what is sent are those of the last thousands of packets, as the peer\n"
+	"reports them; all else counts since recovery was agreed.\n";
 
 enum form {
 	FORM_TEXT,

@@ -31,17 +31,17 @@
 #define PLAN_NS (2 * WEFT_NS_PER_MS)
 #define PLAN_PACKETS 16
 
+/* With "auto within 1000 ms: " before it, a text fits a terminal of 80 columns. */
 static const struct {
 	const char *name, *text;
 } why_words[FEC_WHY_COUNT] = {
 	[FEC_WHY_OFF] = {"off", "loss recovery is off by configuration"},
 	[FEC_WHY_NOT_AGREED] = {"not_agreed", "the peer has no loss recovery, or has it off"},
 	[FEC_WHY_CLEAN] = {"clean", "no loss seen lately: nothing is sent or stored"},
-	[FEC_WHY_ANSWERS] = {"answers",
-		"loss is rare and the round trip short: repairs on request only"},
+	[FEC_WHY_ANSWERS] = {"answers", "loss is rare, the round trip short: repairs on request"},
 	[FEC_WHY_AHEAD] = {"ahead", "repairs are sent ahead, and on request"},
 	[FEC_WHY_CONGESTED] = {"congested",
-		"loss comes with rising delay: congestion, which repairs would make worse"},
+		"loss with rising delay is congestion: repairs held back"},
 	[FEC_WHY_FIXED] = {"fixed", "a fixed share is sent ahead, by configuration"},
 };
 

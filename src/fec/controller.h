@@ -37,7 +37,7 @@ enum fec_why {
 	FEC_WHY_OFF,        /* configured */
 	FEC_WHY_NOT_AGREED, /* the other side has no loss recovery, or has it off */
 	FEC_WHY_CLEAN,      /* no loss seen lately */
-	FEC_WHY_ANSWERS,    /* loss is rare and the round trip short: repairs on request only */
+	FEC_WHY_ANSWERS,    /* loss is rare, the round trip short: repairs on request */
 	FEC_WHY_AHEAD,      /* repairs are sent ahead */
 	FEC_WHY_CONGESTED, /* loss comes with rising delay: congestion, not answered by more packets
 			    */

@@ -10,7 +10,7 @@
 #define OVERSEND_A_RUN 0.05
 #define EDGE_NS (2 * WEFT_NS_PER_MS)
 /* "Lately": halved when so many packets have passed. */
-#define LATELY_PACKETS 65536.0
+#define LATELY_PACKETS 8192.0
 
 /* What changed between two FEEDBACKs. False: the second is the older one, or is not to be
  * believed. */

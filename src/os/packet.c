@@ -170,7 +170,11 @@ os_packet_open(const char *name, const struct log *log, struct os_packet *out)
 	/* Protocol 0: nothing arrives before bind() names the interface. */
 	p.fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (p.fd < 0) {
-		return say(log, name, "cannot open a packet socket", errno);
+		return say(log, name,
+			errno == EPERM ? "cannot open a packet socket (this needs root, or "
+					 "CAP_NET_RAW)"
+				       : "cannot open a packet socket",
+			errno);
 	}
 	p.batch = calloc(1, sizeof(*p.batch));
 	if (!p.batch) {

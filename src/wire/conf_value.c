@@ -189,8 +189,9 @@ conf_value_number(struct conf_report *r, const struct conf_value *v, uint32_t mi
 		v->key->id == CONF_KEY_LISTEN_PORT || v->key->id == CONF_KEY_PERSISTENT_KEEPALIVE;
 	const struct conf_value *use = packs ? &packed : v;
 	if (!parse_digits(use->p, use->len, 10, &n)) {
-		return conf_value_refuse(r, v, "%sis not a number from %u to %u",
-			conf_value_quote(v, quote), min, max);
+		return conf_value_refuse(r, v, "%sis not a number%s from %u to %u",
+			conf_value_quote(v, quote),
+			v->key->id == CONF_KEY_FEC_DELAY ? " of milliseconds" : "", min, max);
 	}
 	if (n < min || n > max) {
 		return conf_value_refuse(

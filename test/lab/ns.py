@@ -266,6 +266,11 @@ def _use_cubic(ns: Namespace) -> None:
         ns.sysctl(**{key: "cubic"})
 
 
+def need_root() -> None:
+    if os.geteuid() != 0:
+        raise NotRoot("network namespaces need root: run this again with sudo")
+
+
 class Lab:
     """Owns namespaces and a folder for logs and files; `with Lab() as lab:` removes all at its end.
 
@@ -274,8 +279,7 @@ class Lab:
     lab removes it."""
 
     def __init__(self, handle_signals: bool = False, keep_logs: bool = False):
-        if os.geteuid() != 0:
-            raise NotRoot("network namespaces need root: run this again with sudo")
+        need_root()
         self._sweep()
         self.dir = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
         self.namespaces: list[Namespace] = []

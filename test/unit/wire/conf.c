@@ -354,6 +354,7 @@ conf_points_at_every_error(void **state)
 		{HEAD PEER "Fec = 12.5%\n", 5, 7, "Fec", "neither off, auto nor"},
 		{HEAD PEER "Fec = 5\nFec = 6\n", 6, 7, "Fec", "line 5 with another value"},
 		{HEAD PEER "FecDelay = 0\n", 5, 12, "FecDelay", "within 1 to 1000"},
+		{HEAD PEER "FecDelay = 20ms\n", 5, 12, "FecDelay", "number of milliseconds from 1"},
 		{HEAD PEER "FecDelay = 1001\n", 5, 12, "FecDelay", "within 1 to 1000"},
 		{HEAD "FecDelay = 20ms\n", 3, 12, "FecDelay", "not a number"},
 		{HEAD PEER "Cipher = aes\n", 5, 10, "Cipher", "did you mean aes-256-gcm?"},
