@@ -209,7 +209,7 @@ on_began(struct wg_hello *h, struct wg_hello_slot *s, bool is_ours, struct mono 
 	case WG_HELLO_STATE_UNKNOWN:
 		if (is_ours && mono_is_before(now, h->ask_after)) {
 			enter(s, WG_HELLO_STATE_STOCK);
-		} else if (is_ours) {
+		} else if (is_ours && s->tries < WG_HELLO_TRIES_MAX) {
 			ask(s, now);
 		} else if (s->due.ns == MONO_NEVER.ns) {
 			s->due = mono_add_ns(now, WG_HELLO_UNASKED_NS);

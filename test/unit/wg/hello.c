@@ -760,6 +760,33 @@ switching_on_asks_a_peer_that_was_taken_for_stock(void **state)
 }
 
 static void
+switching_on_a_session_whose_tries_are_used_up_asks_in_the_next(void **state)
+{
+	(void)state;
+	struct wg_hello h;
+	struct wg_hello_config off = here;
+	int64_t now = T0;
+	off.is_off = true;
+	begin_asking(&h, now);
+	for (unsigned i = 0; i < 2 * WG_HELLO_TRIES_MAX; i++) {
+		uint64_t s;
+		struct wire_ext_hello out;
+		now += MS;
+		wg_hello_configure(&h, at(now), &off);
+		wg_hello_configure(&h, at(now), &here);
+		/* Whoever configures tells of the session again. */
+		wg_hello_session(&h, at(now), 1, true);
+		assert_true(wg_hello_take(&h, at(now), &s, &out) == (i + 1 < WG_HELLO_TRIES_MAX));
+	}
+	assert_int_equal(wg_hello_state(&h, 1), WG_HELLO_STATE_UNKNOWN);
+	wg_hello_tick(&h, wg_hello_deadline(&h));
+	assert_int_equal(wg_hello_state(&h, 1), WG_HELLO_STATE_STOCK);
+	now += S;
+	wg_hello_session(&h, at(now), 2, true);
+	assert_takes_request(&h, now, 2);
+}
+
+static void
 off_from_the_start_neither_asks_nor_answers(void **state)
 {
 	(void)state;
@@ -904,6 +931,7 @@ main(void)
 		cmocka_unit_test(sessions_that_cross_agree_side_by_side),
 		cmocka_unit_test(change_of_the_offer_counts_from_the_next_session_on),
 		cmocka_unit_test(switching_off_and_on_asks_again_with_what_is_left_of_the_tries),
+		cmocka_unit_test(switching_on_a_session_whose_tries_are_used_up_asks_in_the_next),
 		cmocka_unit_test(switching_on_asks_a_peer_that_was_taken_for_stock),
 		cmocka_unit_test(off_from_the_start_neither_asks_nor_answers),
 		cmocka_unit_test(two_sides_agree_on_the_same_whatever_is_lost),
