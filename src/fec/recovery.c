@@ -27,14 +27,7 @@
 #define CALM_BYTES (256u << 10)
 #define DECODER_BYTES (4u << 20)
 
-/* An encoder that nothing was given to for so long is freed. */
-#define KEEP_NS (30 * WEFT_NS_PER_S)
 #define PAUSE_NS WEFT_NS_PER_S
-/* FEEDBACKs go out twice from that share of losses on, so far apart; the next of its own accord is
- * 2 ms later at least. */
-#define REPEAT_SHARE 0.05
-#define REPEAT_NS WEFT_NS_PER_MS
-#define RX_LATELY_PACKETS 2000.0
 #define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)
 #define TAIL_MAX_NS (5 * WEFT_NS_PER_MS)
 #define GRAIN_NS (250 * WEFT_NS_PER_US)
@@ -44,8 +37,6 @@
 /* The same in bytes, so that small sources do not earn answers over large ones. More of them, since
  * an answer is as long as the longest that it covers. */
 #define ANSWER_BYTES_A_BYTE 4.0
-/* While congested: repair bytes that may be saved up. */
-#define PURSE_MAX 16384.0
 /* "Lately": halved when so many bytes of sources have passed. */
 #define LATELY_BYTES 4e6
 
@@ -117,8 +108,8 @@ fec_recovery_free(struct fec_recovery *r)
 	free(r);
 }
 
-static struct fec_session *
-find(struct fec_recovery *r, uint64_t id)
+struct fec_session *
+fec_recovery_find(struct fec_recovery *r, uint64_t id)
 {
 	for (int i = 0; i < FEC_SESSIONS; i++) {
 		if (r->sessions[i].id == id) {
@@ -133,7 +124,7 @@ static struct fec_session *
 want(struct fec_recovery *r, uint64_t id)
 {
 	weft_dassert(id != 0);
-	struct fec_session *s = find(r, id);
+	struct fec_session *s = fec_recovery_find(r, id);
 	if (s) {
 		return s;
 	}
@@ -154,7 +145,7 @@ want(struct fec_recovery *r, uint64_t id)
 void
 fec_recovery_forget(struct fec_recovery *r, uint64_t session)
 {
-	struct fec_session *s = session != 0 ? find(r, session) : NULL;
+	struct fec_session *s = session != 0 ? fec_recovery_find(r, session) : NULL;
 	if (s) {
 		session_fini(r, s);
 	}
@@ -195,9 +186,8 @@ fec_recovery_wants_sources(const struct fec_recovery *r)
 	return r->controller.is_armed || r->allowance > 0;
 }
 
-/* Stamps are so far apart that the trail reaches two round trips back. */
-static void
-leave_trail(
+void
+fec_recovery_leave_trail(
 	struct fec_recovery *r, struct fec_session *s, struct mono now, uint64_t first, size_t n)
 {
 	int64_t grain = r->controller.rtt_ns * 2 / FEC_TRAIL_STAMPS;
@@ -228,8 +218,8 @@ count_sources(struct fec_recovery *r, size_t n, size_t bytes)
 	}
 }
 
-static void
-pause_encoder(struct fec_session *s)
+void
+fec_recovery_pause_encoder(struct fec_session *s)
 {
 	if (s->is_given) {
 		fec_encoder_pause(s->encoder);
@@ -239,10 +229,10 @@ pause_encoder(struct fec_session *s)
 	}
 }
 
-static void
-drop_encoder(struct fec_session *s)
+void
+fec_recovery_drop_encoder(struct fec_session *s)
 {
-	pause_encoder(s);
+	fec_recovery_pause_encoder(s);
 	fec_encoder_free(s->encoder);
 	s->encoder = NULL;
 	s->is_calm = false;
@@ -256,10 +246,10 @@ fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
 		return;
 	}
 	struct fec_session *s = want(r, session);
-	leave_trail(r, s, now, first, n);
+	fec_recovery_leave_trail(r, s, now, first, n);
 	count_sources(r, n, bytes);
 	fec_controller_sent(&r->controller, now, class_of(bytes / n), n);
-	pause_encoder(s);
+	fec_recovery_pause_encoder(s);
 }
 
 static uint32_t
@@ -300,7 +290,7 @@ encoder_of(struct fec_recovery *r, struct fec_session *s)
 	if (s->encoder && s->is_calm && is_armed) {
 		s->is_calm = !fec_encoder_grow(s->encoder, records(r), store_bytes(r));
 	} else if (s->encoder && !s->is_calm && !is_armed) {
-		drop_encoder(s);
+		fec_recovery_drop_encoder(s);
 	}
 	if (!s->encoder) {
 		struct fec_encoder_config c = {.gf = r->gf,
@@ -339,11 +329,11 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 {
 	struct fec_session *s = want(r, session);
 	enum wire_ext_class class = class_of(len);
-	leave_trail(r, s, now, counter, 1);
+	fec_recovery_leave_trail(r, s, now, counter, 1);
 	count_sources(r, 1, len);
 	fec_controller_sent(&r->controller, now, class, 1);
 	if (!encoder_of(r, s)) {
-		pause_encoder(s);
+		fec_recovery_pause_encoder(s);
 		return;
 	}
 	fec_encoder_source(s->encoder, now, counter, packet, len);
@@ -355,7 +345,7 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	unsigned least = r->source_len[class] - r->source_len[class] / 64;
 	r->source_len[class] = len > least ? (unsigned)len : least;
 	r->purse += FEC_CONGESTED_SHARE * (double)len;
-	r->purse = r->purse > PURSE_MAX ? PURSE_MAX : r->purse;
+	r->purse = r->purse > FEC_PURSE_MAX ? FEC_PURSE_MAX : r->purse;
 	r->answers += ANSWERS_A_SOURCE;
 	r->answers = r->answers > ANSWERS_SAVED_MAX ? ANSWERS_SAVED_MAX : r->answers;
 	double bytes_max = ANSWERS_SAVED_MAX * r->config.packet_max;
@@ -372,169 +362,6 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	unsigned due =
 		fec_schedule_source(&s->schedule, now, class, &r->controller.plan, tail_ns(r));
 	limit_bytes(r, s, class, due);
-}
-
-/* --- frames --- */
-
-static bool
-has_feedback(struct fec_session *s, struct mono now)
-{
-	if (!mono_is_before(now, s->repeat_at)) {
-		return true;
-	}
-	if (!s->has_due && s->decoder && !mono_is_before(now, fec_decoder_deadline(s->decoder))) {
-		s->has_due = fec_decoder_feedback(s->decoder, now, &s->due);
-	}
-	return s->has_due;
-}
-
-static size_t
-frames_due(struct fec_recovery *r, struct fec_session *s, struct mono now)
-{
-	size_t n = has_feedback(s, now);
-	return n + (s->is_given ? fec_schedule_due(&s->schedule, now, &r->controller.plan) : 0);
-}
-
-size_t
-fec_recovery_frames_due(struct fec_recovery *r, struct mono now, uint64_t session)
-{
-	struct fec_session *s = find(r, session);
-	return s && s->id != 0 ? frames_due(r, s, now) : 0;
-}
-
-static size_t
-make_repair(
-	struct fec_session *s, const struct fec_job *j, uint64_t counter, uint8_t *out, size_t cap)
-{
-	if (j->answer.is_refusal) {
-		uint64_t back = counter - j->answer.base;
-		struct wire_ext_repair refusal = {.class = j->class,
-			.why = WIRE_EXT_WHY_TAIL,
-			.span = 1,
-			.back = (uint16_t)back};
-		return back >= 1 && back <= UINT16_MAX ? wire_ext_repair_encode(&refusal, out, cap)
-						       : 0;
-	}
-	if (j->why == WIRE_EXT_WHY_ANSWER) {
-		if (counter < j->answer.base + j->answer.span) {
-			return 0; /* asked for before it was sent: nobody misses that */
-		}
-		return fec_encoder_answer(s->encoder, j->class, j->answer.base, j->answer.span,
-			j->answer.missing, counter, out, cap);
-	}
-	if (j->why == WIRE_EXT_WHY_AHEAD) {
-		fec_encoder_expect(s->encoder, counter, s->schedule.lanes[j->class].due + 1);
-	}
-	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, counter, out, cap);
-}
-
-/* What the receiving direction loses. The other one is heard of only where packets of ours go that
- * way; else it is taken for as bad. */
-static double
-rx_share(struct fec_session *s)
-{
-	uint32_t lost = s->due.lost - s->told_lost;
-	s->rx_lost += lost;
-	s->rx_all += (double)lost + (s->due.received - s->told_received);
-	s->told_lost = s->due.lost;
-	s->told_received = s->due.received;
-	while (s->rx_all > RX_LATELY_PACKETS) {
-		s->rx_all /= 2;
-		s->rx_lost /= 2;
-	}
-	return s->rx_all > 0 ? s->rx_lost / s->rx_all : 0;
-}
-
-/* A lost FEEDBACK costs a round trip, and a burst of them the packets it asked for. */
-static size_t
-make_feedback(
-	struct fec_recovery *r, struct fec_session *s, struct mono now, uint8_t *out, size_t cap)
-{
-	if (!mono_is_before(now, s->repeat_at)) {
-		s->repeat_at = MONO_NEVER;
-		size_t len = s->sent_len < cap ? s->sent_len : 0;
-		memcpy(out, s->sent, len);
-		return len;
-	}
-	s->has_due = false;
-	size_t len = wire_ext_feedback_encode(&s->due, out, cap);
-	double share = rx_share(s), tx_share = fec_controller_loss(&r->controller, now);
-	if (len > 0 && s->due.blocks_n > 0 && (share >= REPEAT_SHARE || tx_share >= REPEAT_SHARE)) {
-		memcpy(s->sent, out, len);
-		s->sent_len = len;
-		s->repeat_at = mono_add_ns(now, REPEAT_NS);
-	}
-	s->due.blocks_n = 0;
-	return len;
-}
-
-static void
-count_repair(struct fec_recovery *r, const struct fec_job *j, size_t len)
-{
-	r->stats.repairs_ahead += j->why == WIRE_EXT_WHY_AHEAD;
-	r->stats.repairs_answer += j->why == WIRE_EXT_WHY_ANSWER;
-	r->stats.repairs_tail += j->why == WIRE_EXT_WHY_TAIL;
-	r->stats.repair_bytes += len;
-	r->repair_bytes_lately += (double)len;
-	r->purse -= (double)len;
-	r->purse = r->purse < -PURSE_MAX ? -PURSE_MAX : r->purse;
-	r->answer_bytes -= j->why == WIRE_EXT_WHY_ANSWER ? (double)len : 0;
-}
-
-size_t
-fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
-	uint8_t *out, size_t cap)
-{
-	struct fec_session *s = find(r, session);
-	struct fec_job job;
-	size_t len = 0;
-	if (!s || s->id == 0) {
-		return 0;
-	}
-	if (has_feedback(s, now)) {
-		len = make_feedback(r, s, now, out, cap);
-		r->stats.feedback_tx += len > 0;
-	} else if (s->is_given && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
-		len = make_repair(s, &job, counter, out, cap);
-		if (len > 0) {
-			count_repair(r, &job, len);
-		} else {
-			/* Sources may have been forgotten since it fell due. The counter is taken,
-			 * and a frame that says nothing new is better than a gap: the last
-			 * FEEDBACK. */
-			len = wire_ext_feedback_encode(&s->due, out, cap);
-		}
-	}
-	if (len > 0) {
-		s->frame = counter;
-		s->has_frame = true;
-		leave_trail(r, s, now, counter, 1);
-	}
-	return len;
-}
-
-static void
-reap(struct fec_recovery *r, struct fec_session *s, struct mono now)
-{
-	if (!r->controller.is_armed && !s->is_calm) {
-		pause_encoder(s);
-	}
-	if (s->encoder && mono_diff_ns(now, s->source_at) >= KEEP_NS) {
-		drop_encoder(s);
-	}
-}
-
-uint64_t
-fec_recovery_due_session(struct fec_recovery *r, struct mono now, unsigned index)
-{
-	for (int i = 0; i < FEC_SESSIONS; i++) {
-		struct fec_session *s = &r->sessions[i];
-		reap(r, s, now);
-		if (s->id != 0 && frames_due(r, s, now) > 0 && index-- == 0) {
-			return s->id;
-		}
-	}
-	return 0;
 }
 
 /* --- receiving --- */
@@ -686,7 +513,7 @@ fec_recovery_deadline(const struct fec_recovery *r)
 			at = mono_min(at, fec_schedule_deadline(&s->schedule, &r->controller.plan));
 		}
 		if (s->encoder) {
-			at = mono_min(at, mono_add_ns(s->source_at, KEEP_NS));
+			at = mono_min(at, mono_add_ns(s->source_at, FEC_KEEP_NS));
 		}
 	}
 	return at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by recovery.c and recovery_feedback.c alone. */
+/* Shared by recovery.c, recovery_frames.c and recovery_feedback.c alone. */
 #ifndef WEFT_FEC_RECOVERY_INTERNAL_H
 #define WEFT_FEC_RECOVERY_INTERNAL_H
 
@@ -7,6 +7,11 @@
 #include "fec/recovery.h"
 #include "fec/schedule.h"
 #include "fec/trail.h"
+
+/* An encoder that nothing was given to for so long is freed. */
+#define FEC_KEEP_NS (30 * WEFT_NS_PER_S)
+/* While congested: repair bytes that may be saved up. */
+#define FEC_PURSE_MAX 16384.0
 
 struct fec_session {
 	uint64_t id;    /* 0: unused */
@@ -53,6 +58,15 @@ struct fec_recovery {
 	double packets_lately, given_up_lately;
 	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */
 };
+
+/* NULL: not remembered. */
+struct fec_session *fec_recovery_find(struct fec_recovery *r, uint64_t id);
+/* n counters leave now. Stamps are so far apart that the trail reaches two round trips back. */
+void fec_recovery_leave_trail(
+	struct fec_recovery *r, struct fec_session *s, struct mono now, uint64_t first, size_t n);
+/* Sources are not given for now; what is due of repairs is forgotten. */
+void fec_recovery_pause_encoder(struct fec_session *s);
+void fec_recovery_drop_encoder(struct fec_session *s);
 
 /* A FEEDBACK about session s. False: it contradicts what was sent. */
 bool fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_session *s,
