@@ -76,8 +76,8 @@ check(struct sim_world *w, const struct sim_loss_story *s, const struct reorder_
 	double most = (double)s->ways[0].packets * (0.1 + 5 * c->share);
 	sim_check(w->report, (double)repairs <= most, "%llu REPAIRs, and at most %.0f may be",
 		(unsigned long long)repairs, most);
-	/* The first of all is not waited for, since nobody is known to repair. Of the others one in
-	 * a hundred late ones goes out behind its time. */
+	/* The first of all is not waited for, since nobody is known to repair. README.md has what
+	 * is known of the others. */
 	double late = c->share * (double)s->ways[0].packets;
 	sim_check(w->report,
 		!c->is_tcp || c->late_ns >= HOLD_NS || (double)w->ledger.late_tcp <= 2 + late / 50,
