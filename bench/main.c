@@ -56,7 +56,7 @@ static const char help[] =
 	"       weft bench loss [options]         the same through a lossy path\n"
 	"       weft bench report IN.json OUT.html\n"
 	"\n"
-	"Measures this machine and prints tables. Without NAME all benches run.\n"
+	"Measures this machine and prints tables. Without NAME all but net and loss run.\n"
 	"\n"
 	"  --seconds S    time of each row of results (default 0.3)\n"
 	"  --rounds N     windows that it is cut into; the median counts (default 9)\n"
@@ -385,6 +385,7 @@ list(void)
 		printf("%-12s %s\n", cases[i].name, cases[i].what);
 	}
 	printf("%-12s %s\n", "net", "tunnels side by side in network namespaces (root)");
+	printf("%-12s %s\n", "loss", "the same through a path that loses packets (root)");
 }
 
 int
