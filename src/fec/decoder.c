@@ -49,18 +49,25 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	return WEFT_OK;
 }
 
+static void
+give_memory_back(struct fec_decoder *d)
+{
+	if (d->has_memory) {
+		fec_solver_fini(&d->solver);
+		fec_store_fini(&d->store);
+		fec_hold_fini(&d->hold);
+		fec_gaps_fini(&d->gaps);
+		d->has_memory = false;
+	}
+}
+
 void
 fec_decoder_free(struct fec_decoder *d)
 {
 	if (!d) {
 		return;
 	}
-	if (d->has_memory) {
-		fec_solver_fini(&d->solver);
-		fec_store_fini(&d->store);
-		fec_hold_fini(&d->hold);
-		fec_gaps_fini(&d->gaps);
-	}
+	give_memory_back(d);
 	free(d);
 }
 
@@ -113,14 +120,47 @@ fec_decoder_wake(struct fec_decoder *d, uint64_t counter)
 	return true;
 }
 
+/* Awake, and nothing would be lost by sleep. */
+static bool
+has_nothing_to_do(const struct fec_decoder *d)
+{
+	return d->gaps.missing_n == 0 && d->gaps.unripe_n == 0 && fec_hold_is_empty(&d->hold) &&
+	       d->report.settle_ns == INT64_MAX;
+}
+
+static void
+fall_asleep(struct fec_decoder *d)
+{
+	d->next = d->gaps.high;
+	d->is_awake = false;
+}
+
 static void
 sleep_if_quiet(struct fec_decoder *d)
 {
-	if (d->quiet_n >= QUIET_MAX && d->gaps.missing_n == 0 && d->gaps.unripe_n == 0 &&
-		fec_hold_is_empty(&d->hold) && d->report.settle_ns == INT64_MAX) {
-		d->next = d->gaps.high;
-		d->is_awake = false;
+	if (d->quiet_n >= QUIET_MAX && has_nothing_to_do(d)) {
+		fall_asleep(d);
 	}
+}
+
+struct mono
+fec_decoder_rest_at(const struct fec_decoder *d, int64_t quiet_ns)
+{
+	return d->has_memory && (!d->is_awake || has_nothing_to_do(d))
+		       ? mono_add_ns(d->highest_at, quiet_ns)
+		       : MONO_NEVER;
+}
+
+void
+fec_decoder_rest(struct fec_decoder *d, struct mono now, int64_t quiet_ns)
+{
+	if (mono_is_before(now, fec_decoder_rest_at(d, quiet_ns))) {
+		return;
+	}
+	if (d->is_awake) {
+		fall_asleep(d);
+	}
+	give_memory_back(d);
 }
 
 /* The share of records and of bytes that may be held: beyond it waits end at once, before new

@@ -7,7 +7,7 @@
  * or REPAIR: then it copies nothing and costs a comparison a run of packets; again so after 10,000
  * packets without either. Bounds: span 128, 64 unknowns, a ring of bytes; a jump of counters
  * beyond the records starts afresh. Memory is taken when it first wakes; after that no call
- * allocates. */
+ * allocates, until it is given back because nothing came for long. */
 #ifndef WEFT_FEC_DECODER_H
 #define WEFT_FEC_DECODER_H
 
@@ -88,6 +88,11 @@ struct mono fec_decoder_deadline(const struct fec_decoder *d);
  * something is missing that has not been asked for within the last round trip; without within
  * 20 ms after totals have changed and nothing is missing; then none. */
 bool fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_feedback *f);
+
+/* Gives the memory back when no new packet has come for `quiet_ns` and nothing waits. */
+void fec_decoder_rest(struct fec_decoder *d, struct mono now, int64_t quiet_ns);
+/* When that is due; MONO_NEVER while something waits, or when there is none. */
+struct mono fec_decoder_rest_at(const struct fec_decoder *d, int64_t quiet_ns);
 
 struct fec_decoder_stats {
 	uint64_t received, lost, runs;              /* packets of any kind; before recovery */

@@ -508,6 +508,7 @@ fec_recovery_deadline(const struct fec_recovery *r)
 		at = mono_min(at, s->repeat_at);
 		if (s->decoder) {
 			at = mono_min(at, fec_decoder_deadline(s->decoder));
+			at = mono_min(at, fec_decoder_rest_at(s->decoder, FEC_KEEP_NS));
 		}
 		if (s->is_given) {
 			at = mono_min(at, fec_schedule_deadline(&s->schedule, &r->controller.plan));

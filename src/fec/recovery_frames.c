@@ -156,6 +156,9 @@ reap(struct fec_recovery *r, struct fec_session *s, struct mono now)
 	if (s->encoder && mono_diff_ns(now, s->source_at) >= FEC_KEEP_NS) {
 		fec_recovery_drop_encoder(s);
 	}
+	if (s->decoder) {
+		fec_decoder_rest(s->decoder, now, FEC_KEEP_NS);
+	}
 }
 
 uint64_t

@@ -8,7 +8,8 @@
 #include "fec/schedule.h"
 #include "fec/trail.h"
 
-/* An encoder that nothing was given to for so long is freed. */
+/* An encoder that nothing was given to for so long is freed, and what a decoder holds of a session
+ * in which nothing came: after a rekey these are some megabytes. */
 #define FEC_KEEP_NS (30 * WEFT_NS_PER_S)
 /* While congested: repair bytes that may be saved up. */
 #define FEC_PURSE_MAX 16384.0

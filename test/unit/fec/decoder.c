@@ -17,6 +17,7 @@
 
 #define MS WEFT_NS_PER_MS
 #define LARGE WIRE_EXT_CLASS_LARGE
+#define S WEFT_NS_PER_S
 #define SMALL WIRE_EXT_CLASS_SMALL
 
 /* The decoder wakes by a loss before what a test is about, so that it stores what follows. */
@@ -457,6 +458,49 @@ a_late_original_is_delivered_once(void **state)
 	}
 }
 
+/* Loses one of three, and recovers it. */
+static void
+lose_and_recover(struct line *l, int64_t now_ns)
+{
+	line_arrive(l, now_ns, line_source(l, now_ns, PACKET_UDP, 1000));
+	uint64_t lost = line_source(l, now_ns, PACKET_UDP, 1000);
+	line_arrive(l, now_ns, line_source(l, now_ns, PACKET_UDP, 1000));
+	assert_true(fec_decoder_rest_at(l->d, S).ns == MONO_NEVER.ns);
+	line_arrive(l, now_ns, line_ahead(l, LARGE, 2));
+	line_take(l, now_ns);
+	assert_true(line_is_delivered(l, lost));
+}
+
+static void
+memory_goes_back_when_nothing_comes_and_nothing_waits(void **state)
+{
+	(void)state;
+	struct line l;
+	struct wire_ext_feedback f;
+	line_open(&l, &(struct line_config){.seed = 1, .first = 1000, .cap = 50});
+	send_wakers(&l);
+	wake(&l, 1);
+	for (uint64_t i = 0; i < 3; i++) {
+		int64_t at = (int64_t)(1 + i) * 10 * S;
+		lose_and_recover(&l, at);
+		/* The totals are to be said first. */
+		fec_decoder_rest(l.d, (struct mono){at + 5 * S}, S);
+		for (int64_t t = at; t < at + S; t += 5 * MS) {
+			line_take(&l, t);
+			(void)fec_decoder_feedback(l.d, (struct mono){t}, &f);
+		}
+		assert_true(fec_decoder_rest_at(l.d, 5 * S).ns == at + 5 * S);
+		fec_decoder_rest(l.d, (struct mono){at + 5 * S - 1}, 5 * S);
+		assert_true(fec_decoder_rest_at(l.d, 5 * S).ns == at + 5 * S);
+		fec_decoder_rest(l.d, (struct mono){at + 5 * S}, 5 * S);
+		assert_true(fec_decoder_rest_at(l.d, 5 * S).ns == MONO_NEVER.ns);
+		assert_true(fec_decoder_deadline(l.d).ns == MONO_NEVER.ns);
+		assert_int_equal(line_stats(&l).recovered_ahead, i + 1);
+		assert_int_equal(line_stats(&l).lost, i + 2); /* and that of wake() */
+	}
+	line_close(&l);
+}
+
 static void
 nothing_is_allocated_once_it_is_awake(void **state)
 {
@@ -609,6 +653,7 @@ main(void)
 		cmocka_unit_test(contradictions_are_refused),
 		cmocka_unit_test(useless_repairs_are_counted_and_nothing_else),
 		cmocka_unit_test(a_late_original_is_delivered_once),
+		cmocka_unit_test(memory_goes_back_when_nothing_comes_and_nothing_waits),
 		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
 		cmocka_unit_test(gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss),
 		cmocka_unit_test(frames_alone_make_no_feedback),
