@@ -27,7 +27,8 @@ def test_persistent_keepalive_starts_the_session_and_comes_every_second(lab, a, 
     t0 = time.monotonic()
     wait_for(lambda: seen.count() >= start + 4, 7, "four keepalives")
     took = time.monotonic() - t0
-    assert 3.0 <= took <= 4.6, f"4 keepalives took {took:.2f} s"
+    # weft asks 0.25 and 1 s after the session whether the peer is a weft node, and what was sent needs no keepalive.
+    assert 3.0 <= took <= (5.8 if a == WEFT else 4.6), f"4 keepalives took {took:.2f} s"
     assert initiations.count() == 1
     assert e.a_sees().keepalive == 1
 
