@@ -42,7 +42,10 @@ def test_at_any_loss_more_is_delivered_than_arrives(lab):
         name = " ".join(settings)
         assert f.duplicates == 0, name
         assert f.received >= arrived - before, name
-        assert f.received >= 0.97 * f.sent, name
+        # A burst that takes the last packets, and their probe with them, ends the flow: nothing comes that could show it.
+        tail = f.sent - 1 - max(f.order)
+        assert f.received >= 0.97 * (f.sent - tail), name
+        assert tail <= (100 if settings in BURSTS else 0), name
         assert "0%" in settings or arrived - before < f.sent, name
     rx = t.fec(t.ends.b)["rx"]
     assert rx["recovered_ahead"] > 0 and rx["recovered_answer"] > 0 and rx["repairs_refused"] == 0
