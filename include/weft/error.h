@@ -27,6 +27,8 @@ enum weft_err {
 	WEFT_EADDRINUSE, /* the address or port is taken */
 	WEFT_EISDIR,     /* a folder stands where a file is wanted */
 	WEFT_ESTALE,     /* a replayed or outdated message */
+	WEFT_ECANCELED,  /* weft_cancel_fire() ended the call */
+	WEFT_EREFUSED,   /* nobody listens at that address and port */
 	WEFT_ERR_COUNT
 };
 

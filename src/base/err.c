@@ -20,6 +20,8 @@ static const char *const texts[WEFT_ERR_COUNT] = {
 	[WEFT_EADDRINUSE] = "address or port in use",
 	[WEFT_EISDIR] = "is a folder",
 	[WEFT_ESTALE] = "stale or replayed",
+	[WEFT_ECANCELED] = "cancelled",
+	[WEFT_EREFUSED] = "connection refused",
 };
 
 const char *
