@@ -229,7 +229,7 @@ read_file(struct options *o)
 		rc = cli_fail("%s", weft_err_text(WEFT_ENOMEM));
 	} else {
 		struct conf_options options = {.is_lenient = false};
-		e = conf_parse(text, len, &options, &o->conf, report);
+		e = conf_parse(text, len, &options, &o->serve.conf, report);
 		print_notes(report, o->path);
 		if (e) {
 			rc = CLI_FAILED;
@@ -265,8 +265,7 @@ options_load(struct options *o, const char *command, bool is_needed)
 	if (rc) {
 		return rc;
 	}
-	warn_of_ignored(o->conf, o->path);
-	o->serve.conf = o->conf;
+	warn_of_ignored(o->serve.conf, o->path);
 	o->serve.path = o->path;
 	return CLI_OK;
 }
@@ -274,6 +273,6 @@ options_load(struct options *o, const char *command, bool is_needed)
 void
 options_fini(struct options *o)
 {
-	conf_free(o->conf);
-	o->conf = NULL;
+	conf_free(o->serve.conf);
+	o->serve.conf = NULL;
 }

@@ -9,8 +9,7 @@
 #define OPTIONS_NAME_MAX 16
 
 struct options {
-	struct serve_options serve; /* name and path point into this struct */
-	struct conf *conf;
+	struct serve_options serve; /* name and path point into this struct, conf is its own */
 	char path[OPTIONS_PATH_MAX];
 	char name[OPTIONS_NAME_MAX];
 	const char *what; /* FILE or NAME as given */

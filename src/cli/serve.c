@@ -11,7 +11,7 @@
 #include "ctl/control.h"
 #include "ctl/path.h"
 #include "ctl/uapi.h"
-#include "node/apply.h"
+#include "node/keeper.h"
 #include "node/node.h"
 #include "os/clock.h"
 #include "os/loop.h"
@@ -22,9 +22,6 @@
 
 #define STATE_DIR "/var/lib/weft"
 #define LOOP_WATCHES 512
-/* Names that did not resolve at the start are asked again after 5 s, then ever later, up to a
- * minute. */
-#define RESOLVE_FIRST_NS (5 * WEFT_NS_PER_S)
 /* Memory is looked at so soon after a new session, and again and again while there is traffic;
  * otherwise once in so long. Less CPU time than this in between is nothing, and a greater share of
  * the time than this is traffic. */
@@ -32,7 +29,6 @@
 #define TRIM_NS (30 * WEFT_NS_PER_S)
 #define TRIM_IDLE_CPU_NS (1 * WEFT_NS_PER_MS)
 #define TRIM_BUSY_SHARE 300
-#define RESOLVE_MAX_NS (60 * WEFT_NS_PER_S)
 
 /* The last error line is kept, so that the process that started us can show it. */
 struct serve_log {
@@ -43,19 +39,15 @@ struct serve_log {
 };
 
 struct server {
-	const struct serve_options *o;
+	struct serve_options *o;
 	struct serve_log *sink;
 	struct log log;
-	struct node *node;
 	struct os_loop *loop;
+	struct keeper *keeper;
+	struct node *node; /* the keeper's */
 	struct ctl_uapi *uapi;
 	struct ctl_control *control;
-	struct apply_traces traces;
-	bool has_traces;
 	int signal_fd;
-	bool *is_resolved; /* one a peer of the file */
-	struct mono resolve_at;
-	int64_t resolve_wait_ns;
 	struct mono trim_at;
 	struct mono looked_at; /* at memory */
 	bool has_worked;       /* since the last trim */
@@ -92,77 +84,48 @@ on_signal(void *ctx, uint32_t events)
 }
 
 static void
-on_node(void *ctx, uint32_t events)
+on_gone(void *ctx)
 {
 	struct server *s = ctx;
-	(void)events;
-	node_take_events(s->node);
-	if (node_has_session(s->node)) {
-		s->trim_at = mono_min(s->trim_at, mono_add_ns(os_clock_mono(), TRIM_SOON_NS));
-	}
-	if (node_is_gone(s->node)) {
-		log_info(&s->log, "%s: the interface is gone; stopping", s->o->name);
-		os_loop_stop(s->loop);
-	}
+	log_info(&s->log, "%s: the interface is gone; stopping", s->o->name);
+	os_loop_stop(s->loop);
 }
 
 static void
-on_monitor(void *ctx, uint32_t events)
+on_news(void *ctx)
 {
 	struct server *s = ctx;
-	(void)events;
-	node_monitor(s->node);
-}
-
-static enum aead_backend
-choose_aead(const struct serve_options *o)
-{
-	if (o->has_aead || !o->conf) {
-		return o->aead;
+	if (s->node && node_has_session(s->node)) {
+		s->trim_at = mono_min(s->trim_at, mono_add_ns(os_clock_mono(), TRIM_SOON_NS));
 	}
-	switch (o->conf->interface.aead) {
-	case CONF_AEAD_LIBCRYPTO:
-		return AEAD_BACKEND_LIBCRYPTO;
-	case CONF_AEAD_IPSEC_MB:
-		return AEAD_BACKEND_IPSEC_MB;
-	case CONF_AEAD_AUTO:
-		break;
-	}
-	return AEAD_BACKEND_AUTO;
 }
 
 static enum weft_err
-start_node(struct server *s)
+start_keeper(struct server *s)
 {
-	const struct serve_options *o = s->o;
-	const struct conf_interface *i = o->conf ? &o->conf->interface : NULL;
-	struct node_config nc = {
+	struct serve_options *o = s->o;
+	struct keeper_config kc = {
 		.name = o->name,
+		.conf = o->conf,
 		.log = &s->log,
-		.workers = o->workers ? o->workers
-			   : i        ? i->workers
-				      : 0,
-		.aead = choose_aead(o),
-		.has_offload = !i || i->has_offload,
-		.mtu = o->conf ? apply_choose_mtu(o->conf) : NODE_MTU_DEFAULT,
+		.workers = o->workers,
+		.has_aead = o->has_aead,
+		.aead = o->aead,
 		.state_dir = STATE_DIR,
+		.gone = on_gone,
+		.news = on_news,
+		.ctx = s,
 	};
-	enum weft_err e = node_new(&nc, &s->node);
+	enum weft_err e = keeper_new(&kc, s->loop, &s->keeper);
 	if (e) {
 		if (s->sink->last_error[0] == 0) {
 			log_error(&s->log, "%s: cannot start: %s", o->name, weft_err_text(e));
 		}
 		return e;
 	}
-	if (o->conf) {
-		s->is_resolved = calloc(o->conf->peers_n + 1, sizeof(bool));
-		if (!s->is_resolved) {
-			return WEFT_ENOMEM;
-		}
-		e = apply_conf(s->node, o->conf, s->is_resolved, &s->log, &s->traces);
-		s->has_traces = e == WEFT_OK;
-	}
-	return e;
+	o->conf = NULL; /* the keeper's */
+	s->node = keeper_node(s->keeper);
+	return WEFT_OK;
 }
 
 static void
@@ -199,44 +162,34 @@ open_control(struct server *s)
 static enum weft_err
 start_loop(struct server *s)
 {
-	enum weft_err e = os_signal_open(&s->signal_fd);
+	enum weft_err e = os_loop_new(LOOP_WATCHES, &s->loop);
 	if (!e) {
-		e = os_loop_new(LOOP_WATCHES, &s->loop);
+		e = os_signal_open(&s->signal_fd);
 	}
 	if (!e) {
 		e = os_loop_add(s->loop, s->signal_fd, OS_READABLE, on_signal, s);
 	}
-	if (!e) {
-		e = os_loop_add(s->loop, node_event_fd(s->node), OS_READABLE, on_node, s);
-	}
-	if (!e) {
-		e = os_loop_add(s->loop, node_monitor_fd(s->node), OS_READABLE, on_monitor, s);
-	}
-	if (!e) {
-		e = open_control(s);
-	}
-	if (e && s->sink->last_error[0] == 0) {
-		log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
-			weft_err_text(e));
+	if (e) {
+		log_error(&s->log, "%s: cannot start: %s", s->o->name, weft_err_text(e));
 	}
 	return e;
 }
 
-/* Endpoints given by name that did not resolve before. */
-static void
-resolve(struct server *s)
+static enum weft_err
+start(struct server *s)
 {
-	size_t left;
-	apply_resolve(s->node, s->o->conf, s->is_resolved, &s->log, &left);
-	if (left == 0) {
-		s->resolve_at = MONO_NEVER;
-		return;
+	enum weft_err e = start_loop(s);
+	if (!e) {
+		e = start_keeper(s);
 	}
-	s->resolve_at = mono_add_ns(os_clock_mono(), s->resolve_wait_ns);
-	s->resolve_wait_ns *= 2;
-	if (s->resolve_wait_ns > RESOLVE_MAX_NS) {
-		s->resolve_wait_ns = RESOLVE_MAX_NS;
+	if (!e) {
+		e = open_control(s);
+		if (e && s->sink->last_error[0] == 0) {
+			log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
+				weft_err_text(e));
+		}
 	}
+	return e;
 }
 
 static int64_t
@@ -287,11 +240,8 @@ stop(struct server *s)
 		/* Replies half-way hold references to peers. */
 		ctl_control_drain(s->control);
 	}
-	if (s->has_traces) {
-		apply_undo(&s->traces, &s->log);
-	}
-	if (s->node) {
-		node_free(s->node);
+	if (s->keeper) {
+		keeper_free(s->keeper);
 	}
 	/* The last, so that `weft down` sees the end of its connection when all is gone. */
 	if (s->control) {
@@ -300,43 +250,33 @@ stop(struct server *s)
 	if (s->loop) {
 		os_loop_free(s->loop);
 	}
-	free(s->is_resolved);
 }
 
 /* In the process that stays. report is NULL in the foreground. */
 static int
-run(const struct serve_options *o, struct os_daemon *report)
+run(struct serve_options *o, struct os_daemon *report)
 {
 	struct serve_log sink = {.is_foreground = o->is_foreground, .is_starting = true};
 	struct server s = {.o = o,
 		.sink = &sink,
 		.log = {.sink = log_line, .ctx = &sink, .level = o->log_level},
-		.resolve_at = MONO_NEVER,
-		.resolve_wait_ns = RESOLVE_FIRST_NS};
+		.trim_at = MONO_NEVER};
 	openlog("weft", LOG_PID, LOG_DAEMON);
 	os_signal_block_all();
-	enum weft_err e = start_node(&s);
-	if (!e) {
-		e = start_loop(&s);
-	}
+	enum weft_err e = start(&s);
 	if (report) {
 		os_daemon_report(report, e ? CLI_FAILED : CLI_OK, sink.last_error);
 	}
 	sink.is_starting = false;
 	if (!e) {
 		trim(&s);
-		if (s.is_resolved) {
-			s.resolve_at = mono_add_ns(os_clock_mono(), s.resolve_wait_ns);
-		}
 		while (!os_loop_is_stopped(s.loop)) {
-			os_loop_wait(s.loop, mono_min(s.resolve_at, s.trim_at));
-			if (!mono_is_before(os_clock_mono(), s.trim_at)) {
+			os_loop_wait(s.loop, mono_min(keeper_deadline(s.keeper), s.trim_at));
+			struct mono now = os_clock_mono();
+			if (!mono_is_before(now, s.trim_at)) {
 				trim_when_idle(&s);
 			}
-			if (s.resolve_at.ns != INT64_MAX &&
-				!mono_is_before(os_clock_mono(), s.resolve_at)) {
-				resolve(&s);
-			}
+			keeper_turn(s.keeper, now);
 		}
 	}
 	stop(&s);
@@ -344,7 +284,7 @@ run(const struct serve_options *o, struct os_daemon *report)
 }
 
 int
-serve(const struct serve_options *o)
+serve(struct serve_options *o)
 {
 	if (o->is_foreground) {
 		return run(o, NULL);

@@ -10,9 +10,9 @@
 #include "wire/conf.h"
 
 struct serve_options {
-	const char *name;        /* of the interface */
-	const char *path;        /* of the configuration file, for messages; NULL = none */
-	const struct conf *conf; /* NULL: start unconfigured */
+	const char *name;  /* of the interface */
+	const char *path;  /* of the configuration file, for messages; NULL = none */
+	struct conf *conf; /* NULL: start unconfigured; taken over */
 	bool is_foreground;
 	enum log_level log_level;
 	unsigned workers; /* 0: as the file says, else auto */
@@ -20,8 +20,8 @@ struct serve_options {
 	enum aead_backend aead;
 };
 
-/* Returns the exit status. In the background the caller's process returns as soon as the
- * device is up (or has failed, with its reason printed). */
-int serve(const struct serve_options *o);
+/* Returns the exit status, and has freed conf if it is NULL then. In the background the caller's
+ * process returns as soon as the device is up (or has failed, with its reason printed). */
+int serve(struct serve_options *o);
 
 #endif
