@@ -120,7 +120,8 @@ receive(struct target *t, uint64_t counter, bool is_source)
 	size_t len = is_source ? make_packet(counter, packet) : 0;
 	t->given_n += is_source;
 	len += is_source ? counter % 16 : 0; /* padding */
-	fec_decoder_packet(t->d, t->now, counter, is_source, packet, len, counter % 4, &out);
+	fec_decoder_packet(t->d, t->now,
+		&(struct fec_arrival){counter, packet, len, counter % 4, is_source}, &out);
 	check_out(t, &out);
 }
 
@@ -134,7 +135,8 @@ repair(struct target *t, struct reader *r, bool is_true)
 	if (is_true) {
 		uint8_t how = reader_u8(r);
 		len = fec_encoder_ahead(t->e, (enum wire_ext_class)(how % 2), 1 + how / 2u,
-			(enum wire_ext_repair_why)(how % 3), own, bytes, sizeof(bytes));
+			(enum wire_ext_repair_why)(how % 3),
+			&(struct fec_place){own, bytes, sizeof(bytes)});
 		/* Some are spoilt a little. */
 		uint8_t where = reader_u8(r);
 		if (where >= 128 && len > where) {

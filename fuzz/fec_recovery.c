@@ -87,7 +87,8 @@ receive(struct target *t, uint64_t s, uint8_t *data, size_t len)
 	struct fec_packet packets[OUT_MAX];
 	uint8_t arena[PACKET_MAX];
 	struct fec_out out = {packets, OUT_MAX, 0, arena, sizeof(arena), 0};
-	(void)fec_recovery_received(t->r, t->now, s, t->rx[s]++, data, len, 0, &out);
+	(void)fec_recovery_received(
+		t->r, t->now, s, &(struct fec_arrival){t->rx[s]++, data, len, 0, false}, &out);
 	count(t, &out);
 	take(t);
 }

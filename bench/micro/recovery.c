@@ -85,7 +85,8 @@ protect(void *ctx, uint64_t n)
 			fec_encoder_expect(s->e, s->counter, (unsigned)s->due);
 			s->is_failed |=
 				fec_encoder_ahead(s->e, WIRE_EXT_CLASS_LARGE, WINDOW,
-					WIRE_EXT_WHY_AHEAD, s->counter, s->frame, FRAME_MAX) == 0;
+					WIRE_EXT_WHY_AHEAD,
+					&(struct fec_place){s->counter, s->frame, FRAME_MAX}) == 0;
 			s->counter++;
 		}
 	}
@@ -142,7 +143,8 @@ record_frames(struct receiver *r, double loss)
 			f = &r->frames[r->n];
 			*f = (struct frame){.is_lost = rng_is_hit(&rng, loss)};
 			f->len = (uint16_t)fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, WINDOW,
-				WIRE_EXT_WHY_AHEAD, FIRST + r->n, f->bytes, FRAME_MAX);
+				WIRE_EXT_WHY_AHEAD,
+				&(struct fec_place){FIRST + r->n, f->bytes, FRAME_MAX});
 			r->n++;
 		}
 	}
@@ -172,7 +174,8 @@ receive_one(struct receiver *r, size_t i)
 	struct mono now = {(int64_t)counter * 11500}; /* as at 1 Gbit/s */
 	struct fec_packet room;
 	struct fec_out out = {.packets = &room, .cap = 1};
-	fec_decoder_packet(r->d, now, counter, f->is_source, f->bytes, f->len, 0, &out);
+	fec_decoder_packet(
+		r->d, now, &(struct fec_arrival){counter, f->bytes, f->len, 0, f->is_source}, &out);
 	r->delivered += out.n;
 	struct wire_ext_repair repair;
 	if (!f->is_source) {
@@ -200,8 +203,9 @@ prepare(void *ctx)
 	for (uint64_t i = 0; i < FIRST; i++) {
 		struct fec_out out = {.packets = &room, .cap = 1};
 		if (i != 1) {
-			fec_decoder_packet(r->d, (struct mono){0}, i, true, r->frames[0].bytes,
-				PACKET, 0, &out);
+			fec_decoder_packet(r->d, (struct mono){0},
+				&(struct fec_arrival){i, r->frames[0].bytes, PACKET, 0, true},
+				&out);
 		}
 	}
 	r->delivered = 0;

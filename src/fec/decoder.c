@@ -390,12 +390,13 @@ hold(struct fec_decoder *d, struct fec_record *r, const struct fec_packet *p)
 }
 
 void
-fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, bool is_source,
-	uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out)
+fec_decoder_packet(
+	struct fec_decoder *d, struct mono now, const struct fec_arrival *a, struct fec_out *out)
 {
-	const struct fec_packet p = {data, (uint32_t)len, ecn, false, counter};
+	const struct fec_packet p = {a->data, (uint32_t)a->len, a->ecn, false, a->counter};
+	uint64_t counter = a->counter;
 	bool was_awake = d->is_awake;
-	is_source = is_source && len > 0;
+	bool is_source = a->is_source && a->len > 0;
 	d->now = now;
 	d->stats.received++;
 	if (!was_awake && note_idle(d, counter)) {
@@ -418,12 +419,12 @@ fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, boo
 		fec_gaps_arrived(&d->gaps, r);
 	}
 	if (is_source && (is_new || is_filling)) {
-		store(d, r, data, len);
+		store(d, r, a->data, a->len);
 		if (!hold(d, r, &p)) {
 			pass(out, &p);
 		}
 	} else if (is_source && r && r->is_held) {
-		fec_hold_confirm(&d->hold, r, ecn); /* recovered before, and still waiting */
+		fec_hold_confirm(&d->hold, r, a->ecn); /* recovered before, and still waiting */
 	} else if (is_source) {
 		/* Older than all records; or recovered and on its way out: that one will find its
 		 * counter used. */

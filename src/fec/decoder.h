@@ -30,6 +30,15 @@ struct fec_decoder_config {
 			      * other side protects, or repairs with longer ones are useless */
 };
 
+/* One that came, and was authenticated. */
+struct fec_arrival {
+	uint64_t counter;
+	uint8_t *data;
+	size_t len;     /* 0 for a keepalive; may count padding */
+	uint8_t ecn;    /* of the outer header */
+	bool is_source; /* false: a frame of ours, which takes a counter and is no packet */
+};
+
 /* One packet that may go on now. */
 struct fec_packet {
 	uint8_t *data; /* the caller's bytes, or in fec_out's arena */
@@ -68,12 +77,10 @@ void fec_decoder_set_hold(struct fec_decoder *d, bool is_on);
  * waits, the decoder is idle and the run continues where the last ended: noted, the caller
  * delivers them itself. False: nothing happened; give them one by one. */
 bool fec_decoder_skip(struct fec_decoder *d, struct mono now, uint64_t first, size_t n);
-/* One packet, in order of arrival. len 0 for a keepalive; a frame of ours is given as a counter
- * without source: is_source false. len may count padding. out needs room for one packet more than
- * it holds; more that became free waits for fec_decoder_take(). A source is delivered into out,
- * or held. */
-void fec_decoder_packet(struct fec_decoder *d, struct mono now, uint64_t counter, bool is_source,
-	uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out);
+/* One packet, in order of arrival. out needs room for one packet more than it holds; more that
+ * became free waits for fec_decoder_take(). A source is delivered into out, or held. */
+void fec_decoder_packet(
+	struct fec_decoder *d, struct mono now, const struct fec_arrival *p, struct fec_out *out);
 /* A REPAIR whose counter has been given to fec_decoder_packet(). False: it contradicts itself or
  * what is known, and was dropped. Only useless ones are no contradiction. */
 bool fec_decoder_repair(

@@ -292,41 +292,42 @@ combine(struct fec_encoder *e, const struct choice *c, uint64_t own, uint8_t *ou
 }
 
 static size_t
-write_repair(struct fec_encoder *e, const struct choice *c, struct wire_ext_repair *r, uint64_t own,
-	uint8_t *out, size_t cap)
+write_repair(struct fec_encoder *e, const struct choice *c, struct wire_ext_repair *r,
+	const struct fec_place *to)
 {
 	size_t span = (size_t)(c->last - c->first) + 1;
 	size_t len = c->k ? FEC_LEN_BYTES + (size_t)c->len_max : 0;
 	r->is_alone = c->is_alone;
 	r->span = (uint8_t)span;
-	r->back = (uint16_t)(own - c->first);
+	r->back = (uint16_t)(to->own - c->first);
 	for (size_t i = 0; i < c->k; i++) {
 		size_t at = span - 1 - c->at[i];
 		r->sources[at / 8] |= (uint8_t)(1u << (at % 8));
 	}
-	size_t header = wire_ext_repair_encode(r, out, cap);
-	if (header == 0 || cap - header < len) {
+	size_t header = wire_ext_repair_encode(r, to->bytes, to->cap);
+	if (header == 0 || to->cap - header < len) {
 		return 0;
 	}
-	combine(e, c, own, out + header, len);
+	combine(e, c, to->own, to->bytes + header, len);
 	return header + len;
 }
 
 size_t
 fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned window,
-	enum wire_ext_repair_why why, uint64_t own, uint8_t *out, size_t cap)
+	enum wire_ext_repair_why why, const struct fec_place *to)
 {
-	weft_dassert(window >= 1 && own >= e->next);
+	weft_dassert(window >= 1 && to->own >= e->next);
 	uint64_t newest = e->newest[class]; /* counter + 1 */
 	struct choice c = {.first = newest - 1, .last = newest - 1, .is_alone = true};
-	size_t max = cap < e->frame_max ? cap : e->frame_max;
+	size_t max = to->cap < e->frame_max ? to->cap : e->frame_max;
 	bool other = false; /* a source of the other class since the last one taken */
 	for (uint64_t at = newest; at > 0 && c.k < window; at--) {
 		uint64_t counter = at - 1;
 		const struct record *r;
 		enum knowledge known = look_up(e, counter, &r);
 		size_t span = (size_t)(newest - counter);
-		if (known == FORGOTTEN || span > WIRE_EXT_SPAN_MAX || own - counter > UINT16_MAX) {
+		if (known == FORGOTTEN || span > WIRE_EXT_SPAN_MAX ||
+			to->own - counter > UINT16_MAX) {
 			break;
 		}
 		if (known == KNOWN_AS_NONE) {
@@ -348,7 +349,7 @@ fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned win
 		return 0;
 	}
 	struct wire_ext_repair r = {.class = class, .why = why};
-	return write_repair(e, &c, &r, own, out, cap);
+	return write_repair(e, &c, &r, to);
 }
 
 static bool
@@ -359,8 +360,7 @@ has_bit(const uint8_t *bits, size_t i)
 
 /* The counters first..last as far as they are known, from the end on. False: none is. */
 static bool
-choose_missing(const struct fec_encoder *e, struct choice *c, enum wire_ext_class class,
-	const uint8_t *missing, uint64_t base)
+choose_missing(const struct fec_encoder *e, struct choice *c, const struct fec_wanted *w)
 {
 	uint64_t first = c->first;
 	bool is_any = false;
@@ -373,8 +373,8 @@ choose_missing(const struct fec_encoder *e, struct choice *c, enum wire_ext_clas
 		}
 		c->first = counter;
 		is_any = true;
-		if (known == KNOWN_AS_SOURCE && has_bit(missing, (size_t)(counter - base))) {
-			if (r->class == class) {
+		if (known == KNOWN_AS_SOURCE && has_bit(w->missing, (size_t)(counter - w->base))) {
+			if (r->class == w->class) {
 				choose(e, c, counter, r);
 			} else {
 				c->is_alone = false;
@@ -385,13 +385,12 @@ choose_missing(const struct fec_encoder *e, struct choice *c, enum wire_ext_clas
 }
 
 size_t
-fec_encoder_answer(struct fec_encoder *e, enum wire_ext_class class, uint64_t base, unsigned span,
-	const uint8_t *missing, uint64_t own, uint8_t *out, size_t cap)
+fec_encoder_answer(struct fec_encoder *e, const struct fec_wanted *w, const struct fec_place *to)
 {
-	weft_dassert(span >= 1 && span <= WIRE_EXT_SPAN_MAX && own >= base + span);
-	size_t max = cap < e->frame_max ? cap : e->frame_max;
-	uint64_t first = base, last = base + span - 1;
-	if (own - base > UINT16_MAX) {
+	weft_dassert(w->span >= 1 && w->span <= WIRE_EXT_SPAN_MAX && to->own >= w->base + w->span);
+	size_t max = to->cap < e->frame_max ? to->cap : e->frame_max;
+	uint64_t first = w->base, last = w->base + w->span - 1;
+	if (to->own - w->base > UINT16_MAX) {
 		return 0;
 	}
 	if (e->is_paused && last >= e->next) {
@@ -399,14 +398,14 @@ fec_encoder_answer(struct fec_encoder *e, enum wire_ext_class class, uint64_t ba
 	}
 	while (e->next > 0 && first <= last) {
 		struct choice c = {.first = first, .last = last, .is_alone = true};
-		if (!choose_missing(e, &c, class, missing, base)) {
+		if (!choose_missing(e, &c, w)) {
 			return 0;
 		}
 		if (frame_len((size_t)(last - c.first) + 1, c.k, c.len_max) <= max) {
-			struct wire_ext_repair r = {.class = class, .why = WIRE_EXT_WHY_ANSWER};
-			return write_repair(e, &c, &r, own, out, cap);
+			struct wire_ext_repair r = {.class = w->class, .why = WIRE_EXT_WHY_ANSWER};
+			return write_repair(e, &c, &r, to);
 		}
-		if (own % 2) {
+		if (to->own % 2) {
 			last--;
 		} else {
 			first = c.first + 1;

@@ -55,17 +55,29 @@ bool fec_encoder_has(const struct fec_encoder *e, uint64_t counter, enum wire_ex
 /* About n repairs ahead over the same sources come next, from the counter `own` on, one after the
  * other: then they are computed together. A guess that is wrong costs time, nothing else. */
 void fec_encoder_expect(struct fec_encoder *e, uint64_t own, unsigned n);
+/* Where a REPAIR is written, and the counter that it will be sealed with: above all sources. */
+struct fec_place {
+	uint64_t own;
+	uint8_t *bytes;
+	size_t cap;
+};
+/* Missing counters that a repair is made over: those of a class, in a bitmap over
+ * base..base + span - 1, as it stands in a FEEDBACK. */
+struct fec_wanted {
+	enum wire_ext_class class;
+	uint64_t base;
+	unsigned span; /* 1..WIRE_EXT_SPAN_MAX */
+	const uint8_t *missing;
+};
 /* A repair over the last `window` sources of a class (1..WIRE_EXT_SPAN_MAX; fewer when the span
- * of counters would be too wide). own: the counter that it will be sealed with, above all
- * sources. Returns the frame's length; 0 when there is no source to protect, or cap is too
- * small. */
+ * of counters would be too wide). Returns the frame's length; 0 when there is no source to
+ * protect, or cap is too small. */
 size_t fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned window,
-	enum wire_ext_repair_why why, uint64_t own, uint8_t *out, size_t cap);
-/* A repair over those of the missing counters that are sources of the class: missing is a bitmap
- * over base..base + span - 1, as it stands in a FEEDBACK. With none it still makes a frame that
- * says so, without payload. What has been forgotten is not covered; 0 when all has. Sources that
- * do not fit are left out at one end, at the other when own is odd. */
-size_t fec_encoder_answer(struct fec_encoder *e, enum wire_ext_class class, uint64_t base,
-	unsigned span, const uint8_t *missing, uint64_t own, uint8_t *out, size_t cap);
+	enum wire_ext_repair_why why, const struct fec_place *to);
+/* A repair over those of the wanted counters that are sources. With none it still makes a frame
+ * that says so, without payload. What has been forgotten is not covered; 0 when all has. Sources
+ * that do not fit are left out at one end, at the other when own is odd. */
+size_t fec_encoder_answer(
+	struct fec_encoder *e, const struct fec_wanted *w, const struct fec_place *to);
 
 #endif

@@ -453,29 +453,34 @@ is_repeated(struct fec_session *s, const uint8_t *data, size_t len)
 }
 
 bool
-fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
-	uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out)
+fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
+	const struct fec_arrival *p, struct fec_out *out)
 {
 	struct fec_session *s = want(r, session);
 	struct fec_decoder *d = decoder_of(r, s);
-	bool is_frame = wire_ext_is_frame(data, len);
+	bool is_frame = wire_ext_is_frame(p->data, p->len);
+	struct fec_arrival known = *p;
+	known.is_source = !is_frame && p->len > 0;
 	struct wire_ext_repair repair;
 	struct wire_ext_feedback feedback;
 	if (d) {
 		fec_decoder_set_overflow(d, r->has_overflowed);
-		fec_decoder_packet(d, now, counter, !is_frame && len > 0, data, len, ecn, out);
-	} else if (!is_frame && len > 0) {
+		fec_decoder_packet(d, now, &known, out);
+	} else if (known.is_source) {
 		weft_dassert(out->n < out->cap);
-		out->packets[out->n++] = (struct fec_packet){
-			.data = data, .len = (uint32_t)len, .ecn = ecn, .counter = counter};
+		out->packets[out->n++] = (struct fec_packet){.data = p->data,
+			.len = (uint32_t)p->len,
+			.ecn = p->ecn,
+			.counter = p->counter};
 	}
-	switch (is_frame ? wire_ext_type(data, len) : WIRE_EXT_TYPE_NONE) {
+	switch (is_frame ? wire_ext_type(p->data, p->len) : WIRE_EXT_TYPE_NONE) {
 	case WIRE_EXT_TYPE_REPAIR:
-		return wire_ext_repair_decode(data, len, &repair) &&
-		       (!d || fec_decoder_repair(d, now, counter, &repair));
+		return wire_ext_repair_decode(p->data, p->len, &repair) &&
+		       (!d || fec_decoder_repair(d, now, p->counter, &repair));
 	case WIRE_EXT_TYPE_FEEDBACK:
-		return wire_ext_feedback_decode(data, len, &feedback) &&
-		       (is_repeated(s, data, len) || fec_recovery_feedback(r, now, s, &feedback));
+		return wire_ext_feedback_decode(p->data, p->len, &feedback) &&
+		       (is_repeated(s, p->data, p->len) ||
+			       fec_recovery_feedback(r, now, s, &feedback));
 	default:
 		return true;
 	}

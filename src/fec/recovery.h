@@ -76,11 +76,12 @@ bool fec_recovery_begin(struct fec_recovery *r, uint64_t session);
 /* As fec_decoder_skip(). */
 bool fec_recovery_skip(
 	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n);
-/* A packet, keepalive (len 0), REPAIR, FEEDBACK or other frame, in order of arrival: as
- * fec_decoder_packet(), after which fec_recovery_take() is due. False: a REPAIR or FEEDBACK that is
- * malformed or contradicts what is known; counted by the caller as DROP_RX_EXT. */
+/* A packet, keepalive, REPAIR, FEEDBACK or other frame, in order of arrival: as
+ * fec_decoder_packet(), after which fec_recovery_take() is due. Whether it is a source is found
+ * here. A frame that the caller has refused is given with len 0: it is no loss. False: a REPAIR or
+ * FEEDBACK that is malformed or contradicts what is known; counted by the caller as DROP_RX_EXT. */
 bool fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
-	uint64_t counter, uint8_t *data, size_t len, uint8_t ecn, struct fec_out *out);
+	const struct fec_arrival *p, struct fec_out *out);
 /* Moves out what is ready, of one session at a time: *session says of which. True: something was
  * moved, or would be if out had room; empty it and call again. */
 bool fec_recovery_take(

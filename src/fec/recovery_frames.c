@@ -37,29 +37,30 @@ fec_recovery_frames_due(struct fec_recovery *r, struct mono now, uint64_t sessio
 }
 
 static size_t
-make_repair(
-	struct fec_session *s, const struct fec_job *j, uint64_t counter, uint8_t *out, size_t cap)
+make_repair(struct fec_session *s, const struct fec_job *j, const struct fec_place *to)
 {
 	if (j->answer.is_refusal) {
-		uint64_t back = counter - j->answer.base;
+		uint64_t back = to->own - j->answer.base;
 		struct wire_ext_repair refusal = {.class = j->class,
 			.why = WIRE_EXT_WHY_TAIL,
 			.span = 1,
 			.back = (uint16_t)back};
-		return back >= 1 && back <= UINT16_MAX ? wire_ext_repair_encode(&refusal, out, cap)
-						       : 0;
+		return back >= 1 && back <= UINT16_MAX
+			       ? wire_ext_repair_encode(&refusal, to->bytes, to->cap)
+			       : 0;
 	}
 	if (j->why == WIRE_EXT_WHY_ANSWER) {
-		if (counter < j->answer.base + j->answer.span) {
+		if (to->own < j->answer.base + j->answer.span) {
 			return 0; /* asked for before it was sent: nobody misses that */
 		}
-		return fec_encoder_answer(s->encoder, j->class, j->answer.base, j->answer.span,
-			j->answer.missing, counter, out, cap);
+		const struct fec_wanted w = {
+			j->class, j->answer.base, j->answer.span, j->answer.missing};
+		return fec_encoder_answer(s->encoder, &w, to);
 	}
 	if (j->why == WIRE_EXT_WHY_AHEAD) {
-		fec_encoder_expect(s->encoder, counter, s->schedule.lanes[j->class].due + 1);
+		fec_encoder_expect(s->encoder, to->own, s->schedule.lanes[j->class].due + 1);
 	}
-	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, counter, out, cap);
+	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, to);
 }
 
 /* What the receiving direction loses. The other one is heard of only where packets of ours go that
@@ -129,7 +130,7 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 		len = make_feedback(r, s, now, out, cap);
 		r->stats.feedback_tx += len > 0;
 	} else if (s->is_given && fec_schedule_take(&s->schedule, now, &r->controller.plan, &job)) {
-		len = make_repair(s, &job, counter, out, cap);
+		len = make_repair(s, &job, &(struct fec_place){counter, out, cap});
 		if (len > 0) {
 			count_repair(r, &job, len);
 		} else {

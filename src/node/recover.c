@@ -122,14 +122,16 @@ take(struct worker *w, struct ally *a, struct ingress_run *r, const struct aead_
 	} else if (is_frame && is_known) {
 		is_good = ally_takes_frame(w->env.allies, a, now.mono, s);
 	}
-	if (a->recovery && is_good) {
+	if (a->recovery) {
 		struct fec_out *out = &w->recovered;
 		if (out->n == out->cap) {
 			deliver(w, a->peer, s);
 		}
-		/* One of a type that we do not know is no loss either: its counter is told. */
-		is_good = fec_recovery_received(a->recovery, now.mono, wg_session_id(s),
-			op->counter, op->data, op->len, ecn, out);
+		/* One that is refused, or of a type that we do not know, is no loss either: its
+		 * counter is told. */
+		const struct fec_arrival p = {
+			op->counter, op->data, is_good ? op->len : 0, ecn, false};
+		is_good &= fec_recovery_received(a->recovery, now.mono, wg_session_id(s), &p, out);
 	} else if (!is_frame) {
 		ingress_take_packet(w, a->peer, op->data, op->len, ecn);
 	}

@@ -214,7 +214,8 @@ receive(struct fec_link *l, unsigned to, const struct emu_packet *p)
 				.data = data, .len = (uint32_t)len, .counter = counter});
 		return;
 	}
-	if (!fec_recovery_received(e->recovery, now, session, counter, data, len, 0, &out)) {
+	if (!fec_recovery_received(e->recovery, now, session,
+		    &(struct fec_arrival){counter, data, len, 0, false}, &out)) {
 		e->refused++;
 		broken(l, "end %u refused a frame of its peer", to);
 	}

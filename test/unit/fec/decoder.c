@@ -228,7 +228,8 @@ it_sleeps_until_the_first_gap_and_after_ten_thousand_packets_without(void **stat
 	uint64_t next = (1u << 30) + 1065;
 	for (int i = 0; i < 2; i++) {
 		struct fec_out out = {.packets = room, .cap = 1};
-		fec_decoder_packet(l.d, t, next++, true, packet, len, 2, &out);
+		fec_decoder_packet(
+			l.d, t, &(struct fec_arrival){next++, packet, len, 2, true}, &out);
 		assert_int_equal(out.n, 1);
 		assert_ptr_equal(room[0].data, packet);
 		assert_int_equal(room[0].ecn, 2);
@@ -243,7 +244,8 @@ it_sleeps_until_the_first_gap_and_after_ten_thousand_packets_without(void **stat
 	size_t n = 0;
 	while (!fec_decoder_skip(l.d, t, next, 1)) {
 		struct fec_out out = {.packets = room, .cap = 1};
-		fec_decoder_packet(l.d, t, next++, true, packet, len, 0, &out);
+		fec_decoder_packet(
+			l.d, t, &(struct fec_arrival){next++, packet, len, 0, true}, &out);
 		assert_int_equal(out.n, 1);
 		n++;
 	}
@@ -353,8 +355,8 @@ contradictions_are_refused(void **state)
 		struct fec_packet room[1];
 		struct fec_out out = {.packets = room, .cap = 1};
 		if (i != 6) {
-			fec_decoder_packet(
-				l.d, (struct mono){2}, own, false, s->bytes, s->len, 0, &out);
+			fec_decoder_packet(l.d, (struct mono){2},
+				&(struct fec_arrival){own, s->bytes, s->len, 0, false}, &out);
 		}
 		switch (i) {
 		case 0:
@@ -586,14 +588,17 @@ gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss(void **state)
 	/* Idle: it stays so. */
 	fec_decoder_set_overflow(d, true);
 	assert_false(fec_decoder_skip(d, (struct mono){2 * MS}, 30, 10));
-	fec_decoder_packet(d, (struct mono){2 * MS}, 30, false, &byte, 0, 0, &out);
+	fec_decoder_packet(
+		d, (struct mono){2 * MS}, &(struct fec_arrival){30, &byte, 0, 0, false}, &out);
 	fec_decoder_set_overflow(d, false);
 	assert_true(fec_decoder_skip(d, (struct mono){2 * MS}, 31, 9));
 	assert_int_equal(fec_decoder_deadline(d).ns, INT64_MAX);
 	/* Awake after a true loss of one, which alone is told of. */
-	fec_decoder_packet(d, (struct mono){3 * MS}, 41, true, &byte, 1, 0, &out);
+	fec_decoder_packet(
+		d, (struct mono){3 * MS}, &(struct fec_arrival){41, &byte, 1, 0, true}, &out);
 	fec_decoder_set_overflow(d, true);
-	fec_decoder_packet(d, (struct mono){3 * MS}, 50, true, &byte, 1, 0, &out);
+	fec_decoder_packet(
+		d, (struct mono){3 * MS}, &(struct fec_arrival){50, &byte, 1, 0, true}, &out);
 	fec_decoder_set_overflow(d, false);
 	assert_true(fec_decoder_feedback(d, (struct mono){60 * MS}, &f));
 	assert_int_equal(f.lost, 1);
@@ -624,13 +629,14 @@ frames_alone_make_no_feedback(void **state)
 	assert_true(fec_decoder_skip(d, (struct mono){1 * MS}, 0, 10));
 	for (uint64_t i = 0; i < 50; i++) {
 		struct mono now = {(2 + 20 * (int64_t)i) * MS};
-		fec_decoder_packet(d, now, 11 + 2 * i, false, &byte, 1, 0, &out);
+		fec_decoder_packet(
+			d, now, &(struct fec_arrival){11 + 2 * i, &byte, 1, 0, false}, &out);
 		assert_false(fec_decoder_feedback(d, mono_add_ns(now, 19 * MS), &f));
 		assert_int_equal(fec_decoder_deadline(d).ns, INT64_MAX);
 	}
 	/* A source shows them, and they have been missing since then. */
 	struct mono now = {2000 * MS};
-	fec_decoder_packet(d, now, 110, true, &byte, 1, 0, &out);
+	fec_decoder_packet(d, now, &(struct fec_arrival){110, &byte, 1, 0, true}, &out);
 	assert_false(fec_decoder_feedback(d, now, &f));
 	assert_true(fec_decoder_feedback(d, mono_add_ns(now, MS), &f));
 	assert_int_equal(f.lost, 50);

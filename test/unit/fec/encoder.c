@@ -145,8 +145,8 @@ repair_is_the_combination_that_its_header_says(void **state)
 			unsigned window = 1 + (unsigned)rng_below(&rng, 128);
 			uint64_t own = g->first + g->n;
 			uint8_t frame[FRAME_MAX];
-			size_t len = fec_encoder_ahead(
-				e, class, window, WIRE_EXT_WHY_AHEAD, own, frame, sizeof(frame));
+			size_t len = fec_encoder_ahead(e, class, window, WIRE_EXT_WHY_AHEAD,
+				&(struct fec_place){own, frame, sizeof(frame)});
 			struct wire_ext_repair r;
 			if (len > 0) {
 				assert_true(wire_ext_repair_decode(frame, len, &r));
@@ -179,7 +179,7 @@ window_counts_sources_of_the_class_from_the_last(void **state)
 	}
 	for (unsigned window = 1; window <= 128; window++) {
 		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, window, WIRE_EXT_WHY_TAIL,
-			g->n, frame, sizeof(frame));
+			&(struct fec_place){g->n, frame, sizeof(frame)});
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		size_t k = window < 43 ? window : 43; /* 3 * 42 + 1 = 127 counters */
 		assert_int_equal(r.span, 3 * (k - 1) + 1);
@@ -210,7 +210,7 @@ span_shrinks_to_keep_the_frame_short_enough(void **state)
 		give(e, g, PACKET_MAX);
 		uint64_t own = g->n;
 		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 128, WIRE_EXT_WHY_AHEAD,
-			own, frame, sizeof(frame));
+			&(struct fec_place){own, frame, sizeof(frame)});
 		assert_in_range(len, 0, frame_max);
 		/* 5 of header, 2 of length: then a byte more for 8 counters each. */
 		size_t room = frame_max - PACKET_MAX;
@@ -225,8 +225,9 @@ span_shrinks_to_keep_the_frame_short_enough(void **state)
 		}
 		/* Two answers together reach both ends of what was asked for. */
 		for (uint64_t k = 0; k < 2 && room >= 7; k++) {
-			len = fec_encoder_answer(e, WIRE_EXT_CLASS_LARGE, 0, 128, all, 200 + k,
-				frame, sizeof(frame));
+			len = fec_encoder_answer(e,
+				&(struct fec_wanted){WIRE_EXT_CLASS_LARGE, 0, 128, all},
+				&(struct fec_place){200 + k, frame, sizeof(frame)});
 			assert_in_range(len, 1, frame_max);
 			assert_true(wire_ext_repair_decode(frame, len, &r));
 			check_sources(g, 200 + k, &r);
@@ -265,8 +266,9 @@ answer_brings_what_was_asked_for_and_names_what_is_no_source(void **state)
 		{WIRE_EXT_CLASS_SMALL, 0x91, 0x91, true},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		size_t len = fec_encoder_answer(
-			e, cases[i].class, 0, 8, &cases[i].missing, 20 + i, frame, sizeof(frame));
+		size_t len = fec_encoder_answer(e,
+			&(struct fec_wanted){cases[i].class, 0, 8, &cases[i].missing},
+			&(struct fec_place){20 + i, frame, sizeof(frame)});
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		assert_int_equal(r.why, WIRE_EXT_WHY_ANSWER);
 		assert_int_equal(r.class, cases[i].class);
@@ -277,8 +279,9 @@ answer_brings_what_was_asked_for_and_names_what_is_no_source(void **state)
 	}
 	/* What came after the last source carries none. */
 	uint8_t missing = 3;
-	size_t len = fec_encoder_answer(
-		e, WIRE_EXT_CLASS_SMALL, 7, 2, &missing, 30, frame, sizeof(frame));
+	size_t len =
+		fec_encoder_answer(e, &(struct fec_wanted){WIRE_EXT_CLASS_SMALL, 7, 2, &missing},
+			&(struct fec_place){30, frame, sizeof(frame)});
 	assert_true(wire_ext_repair_decode(frame, len, &r));
 	assert_int_equal(r.sources[0], 1);
 	assert_true(r.is_alone);
@@ -313,16 +316,19 @@ nothing_forgotten_is_covered(void **state)
 		assert_false(fec_encoder_has(e, oldest - 1, WIRE_EXT_CLASS_LARGE));
 		assert_false(fec_encoder_has(e, 1400, WIRE_EXT_CLASS_LARGE));
 		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 128, WIRE_EXT_WHY_AHEAD,
-			1400, frame, sizeof(frame));
+			&(struct fec_place){1400, frame, sizeof(frame)});
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		assert_int_equal(r.back, by_bytes ? 46 : 128);
-		len = fec_encoder_answer(
-			e, WIRE_EXT_CLASS_LARGE, oldest - 50, 60, all, 1400, frame, sizeof(frame));
+		len = fec_encoder_answer(e,
+			&(struct fec_wanted){WIRE_EXT_CLASS_LARGE, oldest - 50, 60, all},
+			&(struct fec_place){1400, frame, sizeof(frame)});
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		assert_int_equal(1400 - r.back, oldest);
 		assert_int_equal(r.span, 10);
-		assert_int_equal(fec_encoder_answer(e, WIRE_EXT_CLASS_LARGE, oldest - 50, 50, all,
-					 1400, frame, sizeof(frame)),
+		assert_int_equal(
+			fec_encoder_answer(e,
+				&(struct fec_wanted){WIRE_EXT_CLASS_LARGE, oldest - 50, 50, all},
+				&(struct fec_place){1400, frame, sizeof(frame)}),
 			0);
 		fec_encoder_free(e);
 	}
@@ -339,28 +345,29 @@ repairs_do_not_reach_back_beyond_a_pause(void **state)
 	uint8_t frame[FRAME_MAX], all[16];
 	memset(all, 0xff, sizeof(all));
 	struct wire_ext_repair r;
-	assert_int_equal(fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, WIRE_EXT_WHY_AHEAD, 5, frame,
-				 sizeof(frame)),
+	assert_int_equal(fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, WIRE_EXT_WHY_AHEAD,
+				 &(struct fec_place){5, frame, sizeof(frame)}),
 		0);
 	for (int i = 0; i < 10; i++) {
 		give(e, g, 1000);
 	}
 	fec_encoder_pause(e);
 	/* What was given before is still answered, but not what follows. */
-	size_t len =
-		fec_encoder_answer(e, WIRE_EXT_CLASS_LARGE, 8, 20, all, 50, frame, sizeof(frame));
+	size_t len = fec_encoder_answer(e, &(struct fec_wanted){WIRE_EXT_CLASS_LARGE, 8, 20, all},
+		&(struct fec_place){50, frame, sizeof(frame)});
 	assert_true(wire_ext_repair_decode(frame, len, &r));
 	assert_int_equal(r.back, 42);
 	assert_int_equal(r.span, 2);
 	g->n = 30;
 	give(e, g, 1000);
 	give(e, g, 1000);
-	len = fec_encoder_ahead(
-		e, WIRE_EXT_CLASS_LARGE, 8, WIRE_EXT_WHY_AHEAD, 32, frame, sizeof(frame));
+	len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, WIRE_EXT_WHY_AHEAD,
+		&(struct fec_place){32, frame, sizeof(frame)});
 	assert_true(wire_ext_repair_decode(frame, len, &r));
 	assert_int_equal(r.span, 2);
 	assert_int_equal(
-		fec_encoder_answer(e, WIRE_EXT_CLASS_LARGE, 8, 20, all, 50, frame, sizeof(frame)),
+		fec_encoder_answer(e, &(struct fec_wanted){WIRE_EXT_CLASS_LARGE, 8, 20, all},
+			&(struct fec_place){50, frame, sizeof(frame)}),
 		0);
 	fec_encoder_free(e);
 	free(g);
@@ -379,8 +386,8 @@ padding_is_no_part_of_a_source(void **state)
 		packet[3]++; /* longer than what is there: not protected */
 		fec_encoder_source(e, (struct mono){1}, 8, packet, 100);
 		packet[3]--;
-		lens[i] = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, 8, WIRE_EXT_WHY_AHEAD, 9,
-			i ? padded : bare, FRAME_MAX);
+		lens[i] = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, 8, WIRE_EXT_WHY_AHEAD,
+			&(struct fec_place){9, i ? padded : bare, FRAME_MAX});
 		fec_encoder_free(e);
 	}
 	assert_int_equal(lens[0], 5 + 2 + 100);
@@ -444,8 +451,8 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 		uint8_t frame[FRAME_MAX];
 		struct wire_ext_repair r;
 		uint64_t own = g.first + g.n;
-		size_t len = fec_encoder_ahead(
-			e, WIRE_EXT_CLASS_LARGE, 40, WIRE_EXT_WHY_AHEAD, own, frame, sizeof(frame));
+		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 40, WIRE_EXT_WHY_AHEAD,
+			&(struct fec_place){own, frame, sizeof(frame)});
 		assert_true(len > 0);
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		check_payload(&g, own, &r);
@@ -457,8 +464,9 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 	assert_true(fec_encoder_has(e, g.first + g.n - 200, WIRE_EXT_CLASS_LARGE));
 	/* What the small ring had written over is not said to be no source. */
 	uint8_t frame[FRAME_MAX], one[WIRE_EXT_BITMAP_MAX] = {1};
-	assert_int_equal(fec_encoder_answer(e, WIRE_EXT_CLASS_LARGE, g.first + 1, 1, one,
-				 g.first + g.n, frame, sizeof(frame)),
+	assert_int_equal(fec_encoder_answer(e,
+				 &(struct fec_wanted){WIRE_EXT_CLASS_LARGE, g.first + 1, 1, one},
+				 &(struct fec_place){g.first + g.n, frame, sizeof(frame)}),
 		0);
 	fec_encoder_free(e);
 }
@@ -487,8 +495,8 @@ repairs_computed_together_are_those_computed_alone(void **state)
 			}
 			uint64_t own = g.first + g.n;
 			size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE,
-				rng_is_hit(&rng, 0.1) ? 5 : 32, WIRE_EXT_WHY_AHEAD, own, frame,
-				sizeof(frame));
+				rng_is_hit(&rng, 0.1) ? 5 : 32, WIRE_EXT_WHY_AHEAD,
+				&(struct fec_place){own, frame, sizeof(frame)});
 			assert_true(len > 0);
 			assert_true(wire_ext_repair_decode(frame, len, &r));
 			check_payload(&g, own, &r);

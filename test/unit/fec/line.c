@@ -92,8 +92,8 @@ line_ahead(struct line *l, enum wire_ext_class class, unsigned window)
 {
 	uint64_t counter = l->first + l->n;
 	struct line_sent *s = next(l);
-	s->len = (uint16_t)fec_encoder_ahead(
-		l->e, class, window, l->why, counter, s->bytes, LINE_FRAME_MAX);
+	s->len = (uint16_t)fec_encoder_ahead(l->e, class, window, l->why,
+		&(struct fec_place){counter, s->bytes, LINE_FRAME_MAX});
 	if (s->len == 0) {
 		l->n--;
 		return UINT64_MAX;
@@ -130,8 +130,10 @@ line_answer(struct line *l, const struct wire_ext_feedback *f)
 			for (size_t j = 0; j < frames; j++) {
 				uint64_t own = l->first + l->n;
 				struct line_sent *s = next(l);
-				s->len = (uint16_t)fec_encoder_answer(l->e, (enum wire_ext_class)k,
-					base, b->span, b->missing, own, s->bytes, LINE_FRAME_MAX);
+				s->len = (uint16_t)fec_encoder_answer(l->e,
+					&(struct fec_wanted){
+						(enum wire_ext_class)k, base, b->span, b->missing},
+					&(struct fec_place){own, s->bytes, LINE_FRAME_MAX});
 				l->n -= s->len == 0;
 			}
 		}
@@ -189,8 +191,8 @@ line_arrive(struct line *l, int64_t now_ns, uint64_t counter)
 	s->arrived_ns = now_ns;
 	struct fec_packet packet;
 	struct fec_out out = {.packets = &packet, .cap = 1};
-	fec_decoder_packet(l->d, (struct mono){now_ns}, counter, s->is_source, s->bytes, s->len,
-		counter % 4, &out);
+	fec_decoder_packet(l->d, (struct mono){now_ns},
+		&(struct fec_arrival){counter, s->bytes, s->len, counter % 4, s->is_source}, &out);
 	for (size_t i = 0; i < out.n; i++) {
 		deliver(l, now_ns, &out.packets[i]);
 	}

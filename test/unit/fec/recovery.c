@@ -444,7 +444,8 @@ alone_feedback(struct alone *a, const struct wire_ext_feedback *f)
 		.packets = packets, .cap = 4, .arena = arena, .arena_cap = sizeof(arena)};
 	size_t len = wire_ext_feedback_encode(f, data, sizeof(data));
 	assert_true(len > 0);
-	return fec_recovery_received(a->r, a->now, 1, counter++, data, len, 0, &out);
+	return fec_recovery_received(
+		a->r, a->now, 1, &(struct fec_arrival){counter++, data, len, 0, false}, &out);
 }
 
 static void
