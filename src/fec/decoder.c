@@ -13,6 +13,12 @@
 #define RECORDS_MAX 65536
 #define QUIET_MAX 10000 /* packets without gap or REPAIR, then it is idle again */
 
+/* What is skipped has a record each, to be asked for. A peer decides how many: those that a packet
+ * received earns bound the work, and let losses of up to 97 % through. An outage may use what is
+ * saved up; of one that is longer, answers could bring a small part anyway. */
+#define SKIPS_A_PACKET 32u
+#define SKIPS_MAX 4096u
+
 #define RTT_UNKNOWN_NS (10 * WEFT_NS_PER_MS)
 #define GRACE_MIN_NS WEFT_NS_PER_MS
 /* RTT and 3 ms is what a FEEDBACK and its answer take. Beyond 30 ms a receiver's own repair is the
@@ -42,6 +48,7 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	d->bytes = c->bytes;
 	d->packet_max = c->packet_max;
 	d->is_trusted = true;
+	d->skips = SKIPS_MAX;
 	d->last_repair_ns = d->last_ahead_ns = d->refused_ns = FEC_NEVER_NS;
 	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
 	fec_decoder_set_rtt(d, 0);
@@ -207,14 +214,12 @@ fec_decoder_settle(struct fec_decoder *d)
 	} while (has_moved);
 }
 
-/* The oldest records leave until there is room for `counter`, or all when none could stay. */
+/* Records below `low` leave. */
 static void
-make_room(struct fec_decoder *d, uint64_t counter)
+drop_below(struct fec_decoder *d, uint64_t low)
 {
 	struct fec_gaps *g = &d->gaps;
-	uint64_t cap = fec_gaps_cap(g);
 	uint64_t given_up = g->given_up;
-	uint64_t low = counter - g->high >= cap ? g->high : counter + 1 - cap;
 	while (g->low < low) {
 		struct fec_record *r = &g->records[g->low & g->mask];
 		if (r->is_held) {
@@ -231,20 +236,46 @@ make_room(struct fec_decoder *d, uint64_t counter)
 	}
 }
 
+static void
+earn_skips(struct fec_decoder *d, size_t n)
+{
+	size_t earned = n < SKIPS_MAX / SKIPS_A_PACKET ? n * SKIPS_A_PACKET : SKIPS_MAX;
+	d->skips = earned < SKIPS_MAX - d->skips ? d->skips + (uint32_t)earned : SKIPS_MAX;
+}
+
+/* Too many are skipped to look for them: nothing is known below `counter` from here on. */
+static struct fec_record *
+jump(struct fec_decoder *d, uint64_t counter)
+{
+	struct fec_gaps *g = &d->gaps;
+	uint64_t skipped = counter - g->high;
+	drop_below(d, g->high);
+	if (d->is_overflowed) {
+		d->stats.overflowed += skipped;
+	} else {
+		fec_gaps_skip(g, skipped);
+		fec_report_changed(d);
+	}
+	fec_gaps_start(g, counter);
+	fec_hold_start(&d->hold, counter);
+	d->stats.jumps++;
+	d->quiet_n = 0;
+	d->edge_at.ns = 0;
+	return fec_gaps_extend(g, counter, d->now, FEC_SKIP_LOSS);
+}
+
 /* Awake, and the counter is above all seen. */
 static struct fec_record *
 extend(struct fec_decoder *d, uint64_t counter)
 {
 	struct fec_gaps *g = &d->gaps;
 	uint64_t skipped = counter - g->high;
-	if (counter - g->low > g->mask) {
-		make_room(d, counter);
+	if (skipped > d->skips || skipped >= fec_gaps_cap(g)) {
+		return jump(d, counter);
 	}
-	if (skipped >= fec_gaps_cap(g)) {
-		fec_gaps_skip(g, skipped);
-		fec_gaps_start(g, counter);
-		fec_hold_start(&d->hold, counter);
-		fec_report_changed(d);
+	d->skips -= (uint32_t)skipped;
+	if (counter - g->low > g->mask) {
+		drop_below(d, counter - g->mask);
 	}
 	if (skipped > 0 && d->is_overflowed) {
 		d->stats.overflowed += skipped;
@@ -317,6 +348,7 @@ fec_decoder_skip(struct fec_decoder *d, struct mono now, uint64_t first, size_t 
 	d->now = d->highest_at = now;
 	d->next = first + n;
 	d->stats.received += n;
+	earn_skips(d, n);
 	return true;
 }
 
@@ -399,6 +431,7 @@ fec_decoder_packet(
 	bool is_source = a->is_source && a->len > 0;
 	d->now = now;
 	d->stats.received++;
+	earn_skips(d, 1);
 	if (!was_awake && note_idle(d, counter)) {
 		if (is_source) {
 			pass(out, &p);

@@ -111,6 +111,7 @@ struct fec_decoder_stats {
 	uint64_t held, hold_ns_sum, hold_ns_max; /* received, had to wait, went out; how long */
 	uint64_t overflowed; /* missing after an overflow of our own socket; not counted as lost */
 	uint64_t late;       /* missing ones that came by themselves after the grace */
+	uint64_t jumps;      /* counters skipped too many to look for: begun afresh */
 };
 void fec_decoder_stats(const struct fec_decoder *d, struct fec_decoder_stats *out);
 

@@ -36,6 +36,7 @@ struct fec_decoder {
 	bool is_trusted;    /* the other side repairs: no loss went by without a REPAIR lately */
 	uint64_t next;      /* not awake: the counter that continues */
 	uint32_t quiet_n;   /* packets since the last gap or REPAIR */
+	uint32_t skips;     /* counters that may be skipped: SKIPS_A_PACKET each, SKIPS_MAX */
 	struct mono now;    /* of the last call */
 	struct mono highest_at;
 	uint64_t edge;       /* the last that came before the newest gap; edge_at 0: none */

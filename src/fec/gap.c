@@ -36,6 +36,7 @@ struct fec_record *
 fec_gaps_extend(struct fec_gaps *g, uint64_t counter, struct mono now, enum fec_skip why)
 {
 	weft_dassert(counter >= g->high && counter - g->low <= g->mask);
+	g->made_n += counter - g->high + 1;
 	for (; g->high < counter; g->high++) {
 		if (why == FEC_SKIP_OVERFLOW) {
 			g->records[g->high & g->mask] = (struct fec_record){

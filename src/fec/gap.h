@@ -57,6 +57,7 @@ struct fec_gaps {
 	uint32_t unripe_n;                   /* gaps not judged yet */
 	uint32_t lost_missing_n;             /* MISSING and judged lost: wanted now */
 	uint64_t lost, runs, given_up, late; /* since the start */
+	uint64_t made_n; /* records, since the start: the work that counters have caused */
 };
 
 /* g is all zeros, or has only counted. n: a power of two. False: no memory. */

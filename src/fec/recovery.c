@@ -85,6 +85,7 @@ add_rx(struct fec_decoder_stats *sum, const struct fec_decoder *d)
 	sum->hold_ns_max = s.hold_ns_max > sum->hold_ns_max ? s.hold_ns_max : sum->hold_ns_max;
 	sum->overflowed += s.overflowed;
 	sum->late += s.late;
+	sum->jumps += s.jumps;
 }
 
 static void

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "fec/coef.h"
+#include "fec/decoder_state.h"
 #include "fec/gf256.h"
 #include "fec/symbol.h"
 #include "allocations.h"
@@ -610,6 +611,46 @@ gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss(void **state)
 	fec_decoder_free(d);
 }
 
+/* Records made are the work that a gap causes, so they are counted instead of the time. */
+static void
+counters_that_jump_cost_a_bounded_number_of_records(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t skip; /* before each packet */
+		bool is_looked_for;
+	} cases[] = {{1, true}, {31, true}, {32, true}, {40, false}, {1000, false}, {4095, false},
+		{4097, false}, {20000, false}, {UINT64_C(1) << 40, false}};
+	enum { N = 20000 };
+	const struct fec_decoder_config c = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 16384,
+		.bytes = 65536,
+		.packet_max = 1420};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fec_decoder *d;
+		struct fec_packet packets[1];
+		struct fec_decoder_stats s;
+		uint8_t byte = 0;
+		uint64_t counter = 0;
+		assert_int_equal(fec_decoder_new(&c, &d), WEFT_OK);
+		for (int64_t k = 0; k < N; k++) {
+			struct fec_out out = {.packets = packets, .cap = 1};
+			fec_decoder_packet(d, (struct mono){k * 10000},
+				&(struct fec_arrival){counter, &byte, 1, 0, true}, &out);
+			assert_int_equal(out.n, 1);
+			counter += cases[i].skip + 1;
+		}
+		fec_decoder_stats(d, &s);
+		assert_true(d->gaps.made_n <= N * (1 + 32) + 4096);
+		assert_int_equal(s.jumps > 0, !cases[i].is_looked_for);
+		if (cases[i].skip > 4096) {
+			assert_int_equal(s.jumps, N - 1);
+			assert_int_equal(s.lost, (N - 1) * cases[i].skip);
+		}
+		fec_decoder_free(d);
+	}
+}
+
 /* Else two idle sides ask each other about lost FEEDBACKs for ever. */
 static void
 frames_alone_make_no_feedback(void **state)
@@ -662,6 +703,7 @@ main(void)
 		cmocka_unit_test(memory_goes_back_when_nothing_comes_and_nothing_waits),
 		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
 		cmocka_unit_test(gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss),
+		cmocka_unit_test(counters_that_jump_cost_a_bounded_number_of_records),
 		cmocka_unit_test(frames_alone_make_no_feedback),
 		cmocka_unit_test(settings_out_of_range_are_refused),
 	};
