@@ -49,10 +49,14 @@ void
 recover_end(struct worker *w, struct ally *a, const struct egress_job *j, struct egress_span *s,
 	struct wg_time now)
 {
+	uint64_t id = s->session ? wg_session_id(s->session) : 0;
+	bool is_due = s->session && wg_hello_sent(&a->hello, now.mono, id);
 	if (s->session && a->recovery) {
 		show_sources(a->recovery, j, s, now.mono);
-		s->has_frames_due = fec_recovery_frames_due(
-					    a->recovery, now.mono, wg_session_id(s->session)) > 0;
+		s->has_frames_due = fec_recovery_frames_due(a->recovery, now.mono, id) > 0;
+		is_due = true;
+	}
+	if (is_due) {
 		rearm(w, a, now);
 	}
 	os_mutex_unlock(&a->mutex);
@@ -106,6 +110,23 @@ is_plain(const struct ingress_job *j, const struct ingress_run *r)
 	return r->n > 0;
 }
 
+/* As wg_hello_received(): HELLO may be due again because of these. */
+static bool
+tell_hello(
+	struct ally *a, const struct ingress_job *j, const struct ingress_run *r, struct mono now)
+{
+	struct wg_hello_arrival in = {.n = 0};
+	for (size_t k = r->first; k < (size_t)r->first + r->n; k++) {
+		const struct aead_op *op = &j->ops[k];
+		if (op->ok) {
+			in.n++;
+			in.end = op->counter + 1 > in.end ? op->counter + 1 : in.end;
+			in.has_data |= op->len > 0 && !wire_ext_is_frame(op->data, op->len);
+		}
+	}
+	return wg_hello_received(&a->hello, now, wg_session_id(r->session), &in);
+}
+
 /* A packet or a frame. False: a frame that is not understood or not agreed on. */
 static bool
 take(struct worker *w, struct ally *a, struct ingress_run *r, const struct aead_op *op, uint8_t ecn,
@@ -145,6 +166,7 @@ recover_received(struct worker *w, struct ingress_job *j, struct ingress_run *r,
 	struct ally *a = wg_peer_ally(wg_session_peer(r->session));
 	os_mutex_lock(&a->mutex);
 	uint64_t id = wg_session_id(r->session);
+	bool is_due = wg_hello_is_asking(&a->hello, id) && tell_hello(a, j, r, now.mono);
 	if (a->recovery) {
 		fec_recovery_set_overflow(a->recovery, j->has_overflow);
 		if (fec_recovery_begin(a->recovery, id)) {
@@ -173,6 +195,8 @@ recover_received(struct worker *w, struct ingress_job *j, struct ingress_run *r,
 			r->has_frames_due |=
 				fec_recovery_due_session(a->recovery, now.mono, 0) != 0;
 		}
+	}
+	if (is_due || !is_quiet) {
 		rearm(w, a, now);
 	}
 	os_mutex_unlock(&a->mutex);

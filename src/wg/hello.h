@@ -19,15 +19,22 @@
 
 /* As many as a peer has that can carry packets: previous, current, next. */
 #define WG_HELLO_SESSIONS 3
-#define WG_HELLO_TRIES_MAX 3   /* requests a session */
-#define WG_HELLO_ANSWERS_MAX 3 /* a session */
+/* Requests a session to a peer that was never heard: a stranger. */
+#define WG_HELLO_STRANGER_TRIES 3
 #define WG_HELLO_SILENCE_NS (3600 * WEFT_NS_PER_S)
-/* A responder that nobody asked: the last request leaves at 1 s, and is given up at 3 s. */
-#define WG_HELLO_UNASKED_NS (4 * WEFT_NS_PER_S)
-/* Sessions in a row that a peer which was heard before may let pass without an answer. On a path
- * that loses half of all packets a session's three requests come to nothing in 42 % of cases,
- * nine in 8 %. */
+/* Sessions in a row in which a stranger may be silent while packets of its own get lost. Without
+ * loss one will do. */
 #define WG_HELLO_PATIENCE 3
+/* Requests in a row to a peer that was heard before, until its silence is taken for ignorance after
+ * all. At a loss of a half so many fail by chance once in 10^8. */
+#define WG_HELLO_UNANSWERED_MAX 64
+#define WG_HELLO_ANSWERS_MAX 100 /* a session: more than anybody asks */
+#define WG_HELLO_REMEMBERED 8    /* requests whose answers count, the last ones of a session */
+/* A responder that nobody asked. A known peer sends four requests in a second: it may have been
+ * told to be silent towards us, or take us for stock, so it is asked in turn. A stranger's last
+ * request leaves at 1 s, and is given up at 3 s. */
+#define WG_HELLO_OVERDUE_NS WEFT_NS_PER_S
+#define WG_HELLO_UNASKED_NS (4 * WEFT_NS_PER_S)
 
 /* Of one session. */
 enum wg_hello_state {
@@ -55,7 +62,7 @@ struct wg_hello_terms {
 	uint8_t cipher;        /* the bit of WIRE_EXT_CIPHER_ to seal with */
 	uint16_t datagram_max; /* of the peer; 0 = not said */
 	uint32_t features;     /* that both have */
-	int64_t rtt_ns;        /* of the exchange; 0 = unknown: the responder's side never knows */
+	int64_t rtt_ns;        /* of the exchange; 0 = unknown: only who asked learns it */
 	int64_t clock_diff_us; /* the peer's clock less ours, -2^31..2^31 - 1; 0 without rtt_ns */
 	char name[WIRE_EXT_NAME_MAX + 1]; /* of the peer */
 };
@@ -66,15 +73,18 @@ struct wg_hello_slot {
 	enum wg_hello_state state;
 	bool is_initiator;
 	bool is_presumed; /* ASKING, AGREED: terms are what frames of its gave away, no HELLO */
-	uint8_t tries, answers;
+	bool has_data, has_data_in; /* since the last request: either way, towards us */
+	uint8_t tries, answers, sent_n;
 	uint8_t ciphers; /* offered in this session, and so */
 	uint32_t features;
-	struct mono due;                      /* the next try, or the end of trying or waiting */
-	struct mono wanted;                   /* since when a HELLO is to be sent; or MONO_NEVER */
-	struct mono sent[WG_HELLO_TRIES_MAX]; /* each request; MONO_NEVER = not sent */
-	struct mono arrived;                  /* the request to be answered, ... */
-	uint32_t echo_us;                     /* ... and its clock */
-	struct wg_hello_terms terms;          /* AGREED */
+	struct mono due;                       /* the next try, or the end of trying or waiting */
+	struct mono wanted;                    /* since when a HELLO is to be sent; or MONO_NEVER */
+	int64_t gap_ns;                        /* to the next try of a known peer; 0 = none yet */
+	struct mono sent[WG_HELLO_REMEMBERED]; /* requests, as a ring; MONO_NEVER = none */
+	uint64_t in_n, in_end;       /* messages received, and the highest counter + 1 of them */
+	struct mono arrived;         /* the request to be answered, ... */
+	uint32_t echo_us;            /* ... and its clock */
+	struct wg_hello_terms terms; /* AGREED */
 };
 
 struct wg_hello {
@@ -83,7 +93,9 @@ struct wg_hello {
 	uint8_t ciphers;
 	uint16_t datagram_max;
 	uint32_t features;
-	uint8_t patience;      /* silent sessions until it is stock, 1..WG_HELLO_PATIENCE */
+	bool is_known;         /* it was heard, and has not been silent for too long since */
+	uint8_t unanswered;    /* requests since it was heard last, while it was there */
+	uint8_t patience;      /* silent sessions until a stranger is stock, 1..WG_HELLO_PATIENCE */
 	struct mono ask_after; /* taken for stock until then; 0 = never */
 	uint8_t name_len;
 	char name[WIRE_EXT_NAME_MAX];
@@ -102,6 +114,18 @@ void wg_hello_session(struct wg_hello *h, struct mono now, uint64_t session, boo
  * become agreed. */
 bool wg_hello_frame_in(
 	struct wg_hello *h, struct mono now, uint64_t session, const struct wire_ext_hello *hello);
+/* Does it want to be told of what arrives in that session? */
+bool wg_hello_is_asking(const struct wg_hello *h, uint64_t session);
+/* Packets left in that session, or messages arrived: known peers are asked again and again, but
+ * only while the session is in use. True: wg_hello_deadline() is now. */
+struct wg_hello_arrival {
+	uint32_t n;    /* messages of any kind */
+	uint64_t end;  /* the highest of their counters + 1 */
+	bool has_data; /* packets are among them */
+};
+bool wg_hello_sent(struct wg_hello *h, struct mono now, uint64_t session);
+bool wg_hello_received(
+	struct wg_hello *h, struct mono now, uint64_t session, const struct wg_hello_arrival *in);
 void wg_hello_tick(struct wg_hello *h, struct mono now);
 /* When wg_hello_tick() or wg_hello_take() has something to do; MONO_NEVER for never. */
 struct mono wg_hello_deadline(const struct wg_hello *h);

@@ -41,7 +41,10 @@ const struct sim_family sim_families[] = {
 		SEES_ALL | SEES(RECOVERED)},
 	{"mixed", "nodes_restart_change_their_mind_and_are_stock_ones_in_mid_loss", 50,
 		sim_run_mixed, SEES_ALL | SEES(RECOVERED) | SEES(RESTARTS)},
-	{"stockhello", "a_stock_node_is_asked_three_times_an_hour_and_sent_nothing_else", 10,
+	{"agree", "sessions_of_nodes_that_know_each_other_agree_whatever_is_lost", 4, sim_run_agree,
+		SEES_ALL | SEES(LOST) | SEES(RECOVERED)},
+	{"stockhello",
+		"a_stock_node_is_asked_three_times_a_session_until_known_and_sent_nothing_else", 10,
 		sim_run_stockhello, SEES_ALL},
 	{"chaos", "everything_at_once_breaks_no_invariant_and_ends_in_quiet", 140, sim_run_chaos,
 		SEES_ALL | SEES(LOST) | SEES(REPLAYS) | SEES(MOVES) | SEES(RESTARTS) |

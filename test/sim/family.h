@@ -64,6 +64,7 @@ void sim_run_reorder(struct sim_world *w, uint64_t *sums);
 /* ally.c: agreement over time */
 void sim_run_rekey(struct sim_world *w, uint64_t *sums);
 void sim_run_mixed(struct sim_world *w, uint64_t *sums);
+void sim_run_agree(struct sim_world *w, uint64_t *sums);
 void sim_run_stockhello(struct sim_world *w, uint64_t *sums);
 
 #endif
