@@ -26,15 +26,18 @@ see_session(struct sim_loss_way *way, const struct sim_inner *in, int64_t now)
 		way->receiver = in->receiver;
 		way->session_ns = now;
 		way->requests = 0;
+		way->has_heard = false;
 		way->sessions++;
 	}
 	way->requests += in->kind == SIM_KIND_HELLO && !in->is_answer;
 	way->requests_max = way->requests > way->requests_max ? way->requests : way->requests_max;
 	bool is_settled = now - way->session_ns > SIM_LOSS_AGREE_NS;
-	bool has_heard = way->heard_ns >= way->session_ns - WEFT_NS_PER_S &&
-			 way->heard_ns < way->session_ns + SIM_LOSS_AGREE_NS;
-	way->has_unagreed |= is_settled && !has_heard;
-	way->unmarked_late += is_settled && has_heard && in->kind == SIM_KIND_PACKET && !in->is_aes;
+	/* Later ones may be of the next session, which the other side sends in already. */
+	way->has_heard |= way->heard_ns >= way->session_ns - WEFT_NS_PER_S &&
+			  way->heard_ns < way->session_ns + SIM_LOSS_AGREE_NS;
+	way->has_unagreed |= is_settled && !way->has_heard;
+	way->unmarked_late +=
+		is_settled && way->has_heard && in->kind == SIM_KIND_PACKET && !in->is_aes;
 }
 
 static void

@@ -21,11 +21,12 @@ struct sim_loss_way {
 	unsigned requests_max; /* in any */
 	uint64_t sessions;
 	int64_t heard_ns;       /* when the last HELLO that is to arrive here left */
+	bool has_heard;         /* one of this session */
 	bool has_unagreed;      /* all HELLOs of a session to here were lost */
 	uint64_t unmarked_late; /* packets not of AES-256-GCM, SIM_LOSS_AGREE_NS after */
 };
 
-/* A session has agreed by then: three requests have had their time. */
+/* A session of nodes that know each other has agreed by then. */
 #define SIM_LOSS_AGREE_NS (8 * WEFT_NS_PER_S)
 
 struct sim_loss_story {
