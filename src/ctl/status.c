@@ -166,7 +166,7 @@ fec_json(const struct ally_info *a)
 	}
 	json_t *more = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o}",
 		"loss", real_json(f->loss), "burst", real_json(f->burst), "residual",
 		real_json(f->residual), "overhead", real_json(f->overhead), "ahead_share",
 		real_json(f->ahead_share), "rtt_ms",
@@ -175,11 +175,11 @@ fec_json(const struct ally_info *a)
 		"repairs_ahead", count_json(f->repairs_ahead), "repairs_answer",
 		count_json(f->repairs_answer), "repairs_tail", count_json(f->repairs_tail),
 		"repair_bytes", count_json(f->repair_bytes), "feedback_tx",
-		count_json(f->feedback_tx), "feedback_rx", count_json(f->feedback_rx), "peer_lost",
-		count_json(f->peer_lost), "peer_recovered_ahead",
-		count_json(f->peer_recovered_ahead), "peer_recovered_answer",
-		count_json(f->peer_recovered_answer), "peer_given_up", count_json(f->peer_given_up),
-		"rx", fec_rx_json(&f->rx));
+		count_json(f->feedback_tx), "feedback_rx", count_json(f->feedback_rx), "ce_marked",
+		count_json(f->ce_marked), "peer_lost", count_json(f->peer_lost),
+		"peer_recovered_ahead", count_json(f->peer_recovered_ahead),
+		"peer_recovered_answer", count_json(f->peer_recovered_answer), "peer_given_up",
+		count_json(f->peer_given_up), "rx", fec_rx_json(&f->rx));
 	bool ok = more && json_object_update(o, more) == 0;
 	json_decref(more);
 	if (!ok) {

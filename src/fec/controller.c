@@ -28,6 +28,8 @@
 #define RTT_ASSUMED_NS (10 * WEFT_NS_PER_MS)
 /* A FEEDBACK about a packet has come, or will not, that long behind the round trip. */
 #define JUDGED_SLACK_NS (30 * WEFT_NS_PER_MS)
+/* So many frames are nothing unusual, whatever the sources. */
+#define SPREAD_MIN 64.0
 #define PLAN_NS (2 * WEFT_NS_PER_MS)
 #define PLAN_PACKETS 16
 
@@ -180,12 +182,13 @@ plan_class(struct fec_controller *c, enum wire_ext_class class, double p)
 	}
 }
 
-/* What the line loses without a queue. While a queue stands, what is lost beyond is not the
- * line's; only less than before is believed. */
+/* What the line loses without a queue. While one stands, or seems to, what is lost beyond is not
+ * the line's; only less than before is believed. */
 static double
 calm_share(const struct fec_controller *c, double n, double all)
 {
-	return c->guard.is_loaded ? least(all, fec_estimate_share(&c->calm, n)) : all;
+	bool is_doubtful = c->guard.is_loaded || c->guard.is_suspect;
+	return is_doubtful ? least(all, fec_estimate_share(&c->calm, n)) : all;
 }
 
 static bool
@@ -217,6 +220,7 @@ plan(struct fec_controller *c, struct mono now)
 		c->plan.why = c->is_armed ? FEC_WHY_FIXED : FEC_WHY_OFF;
 		c->plan.probe_share = 1;
 		c->plan.has_byte_limit = false;
+		c->plan.queue_share = 0;
 		plan_class(c, WIRE_EXT_CLASS_SMALL, 0);
 		plan_class(c, WIRE_EXT_CLASS_LARGE, 0);
 		return;
@@ -230,6 +234,7 @@ plan(struct fec_controller *c, struct mono now)
 	}
 	c->plan.why = choose_why(c, all, calm);
 	c->plan.has_byte_limit = c->plan.why == FEC_WHY_CONGESTED;
+	c->plan.queue_share = c->plan.why == FEC_WHY_CONGESTED ? 1 - calm / all : 0;
 	c->plan.probe_share = least(1, 10 * calm);
 	/* Small packets hardly fill a queue: ACKs, voice and pings keep their protection, within
 	 * the limit on bytes. Large ones get what the line itself loses. */
@@ -320,6 +325,14 @@ note_times(struct fec_controller *c, struct mono now, const struct fec_report *r
 	}
 }
 
+/* Most of what was sent since the last report of loss were frames. These show no gap, so that
+ * losses are judged all at once, when a source comes at last, and may lie anywhere before it. */
+static bool
+is_spread(const struct fec_controller *c, double judged)
+{
+	return judged > 2 * (double)(c->sent - c->reported_sent) + SPREAD_MIN;
+}
+
 /* How many of the newest packets a loss was among. */
 static uint32_t
 recent_packets(const struct fec_controller *c)
@@ -342,8 +355,10 @@ fec_controller_report(struct fec_controller *c, struct mono now, const struct fe
 		.runs = r->runs,
 		.recent = recent_packets(c),
 		.clean = clean(c, now)};
+	v.is_spread = is_spread(c, (double)v.lost + v.received);
+	c->reported_sent = c->sent;
 	fec_estimate_add(&c->all, &v);
-	if (!c->guard.is_loaded) {
+	if (!c->guard.is_loaded && !c->guard.is_suspect) {
 		fec_estimate_add(&c->calm, &v);
 	}
 	c->unlost = 0;

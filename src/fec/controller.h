@@ -61,6 +61,7 @@ struct fec_plan {
 	struct fec_plan_class classes[WIRE_EXT_CLASS_COUNT];
 	double probe_share;  /* tail probes a source that are worth it at any rate of bursts */
 	bool has_byte_limit; /* repairs within FEC_CONGESTED_SHARE of source bytes */
+	double queue_share;  /* of the losses: those that a queue is to blame for, 0..1 */
 };
 #define FEC_CONGESTED_SHARE 0.10
 
@@ -78,6 +79,7 @@ struct fec_controller {
 	bool is_armed;
 	struct fec_plan plan;
 	struct fec_estimate all, calm; /* every report; those that came without a standing queue */
+	uint64_t reported_sent;        /* of these, sent when the last report of loss came */
 	struct fec_guard guard;
 	int64_t rtt_ns;                     /* smoothed; 0 = unknown */
 	bool has_rtt_sample;                /* from traffic, not from the HELLO alone */

@@ -67,7 +67,7 @@ start_from_near(struct fec_estimate *e)
 void
 fec_estimate_add(struct fec_estimate *e, const struct fec_evidence *v)
 {
-	double recent = v->received < v->recent ? v->received : v->recent;
+	double recent = v->is_spread || v->received < v->recent ? v->received : v->recent;
 	double before = v->received - recent, lost = v->lost, n = lost + v->received;
 	/* A silence that was twice as long as needed to refute the average has done so for good,
 	 * and is not counted a second time. Shorter ones come by chance. */
@@ -82,8 +82,10 @@ fec_estimate_add(struct fec_estimate *e, const struct fec_evidence *v)
 	e->mid = window_add(window_clean(e->mid, MID, before), MID, lost, lost + recent);
 	if (e->weight <= 0) {
 		/* How many there were before the losses says little about what comes now. */
-		e->near = lost / (lost + NEAR);
+		double among = v->is_spread && recent > NEAR ? recent : NEAR;
+		e->near = lost / (lost + among);
 		start_from_near(e);
+		e->weight = among;
 		return;
 	}
 	e->share = (e->share * e->weight + lost) / (e->weight + n);

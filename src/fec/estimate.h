@@ -9,6 +9,7 @@
 #ifndef WEFT_FEC_ESTIMATE_H
 #define WEFT_FEC_ESTIMATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fec_estimate {
@@ -23,6 +24,7 @@ struct fec_estimate {
 struct fec_evidence {
 	uint32_t lost, received, runs;
 	uint32_t recent; /* the losses lie among the last that many, about; 1 at least */
+	bool is_spread;  /* no: they lie anywhere */
 	double clean;
 };
 

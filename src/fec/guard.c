@@ -10,6 +10,14 @@
 #define RECENT_NS (30 * WEFT_NS_PER_MS)
 /* So long a path is known for its queue. */
 #define LOADED_LATELY_NS (30 * WEFT_NS_PER_S)
+/* And so long a line is known as one that loses without a queue. */
+#define ACQUITTED_NS (30 * WEFT_NS_PER_S)
+/* Longer than most moments in which a machine does not run; two losses in one are one vote. */
+#define STALL_NS (25 * WEFT_NS_PER_MS)
+#define VOTES 3
+/* Losses at whose edge nothing is known of a queue, all followed by a calm packet. */
+#define DRAINED_MAX 5
+#define STALL_LEAD_US 1000
 /* Two unsynchronised crystals differ by up to about 40 ppm. */
 #define CREEP_PPM 40
 
@@ -91,6 +99,41 @@ note_level(struct fec_guard *g, uint32_t delay_us, bool after_pause)
 	}
 }
 
+/* Did what came at the edge wait for a machine, not in a queue? Then it arrived together with what
+ * was sent long after it. */
+static bool
+is_stall(const struct fec_guard_sample *sample)
+{
+	return sample->edge_lead_us >= STALL_LEAD_US &&
+	       sample->edge_gap_us < sample->edge_lead_us / 2;
+}
+
+static void
+blame(struct fec_guard *g, struct mono now)
+{
+	bool is_new = g->votes == 0 || mono_diff_ns(now, g->vote_at) >= STALL_NS;
+	if (is_new) {
+		g->votes++;
+		g->vote_at = now;
+	}
+	bool is_known =
+		g->acquitted_at.ns != 0 && mono_diff_ns(now, g->acquitted_at) < ACQUITTED_NS;
+	g->drained = 0;
+	g->is_suspect = true;
+	g->is_loaded = g->is_loaded || g->votes >= (is_known ? VOTES : 1);
+	if (g->is_loaded) {
+		g->loaded_at = now;
+	}
+}
+
+static void
+acquit(struct fec_guard *g, struct mono now)
+{
+	g->is_loaded = g->is_suspect = false;
+	g->votes = g->drained = 0;
+	g->acquitted_at = now;
+}
+
 void
 fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample)
 {
@@ -101,13 +144,13 @@ fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sa
 	if (sample->has_edge) {
 		note_level(g, sample->edge_delay_us, false);
 	}
-	g->queue_us = above(g, sample->has_edge ? sample->edge_delay_us : sample->delay_us);
+	bool has_edge = sample->has_edge && !is_stall(sample);
+	g->queue_us = above(g, has_edge ? sample->edge_delay_us : sample->delay_us);
 	if (g->queue_us > fec_guard_threshold_us(g)) {
-		g->is_loaded = true;
-		g->loaded_at = now;
+		blame(g, now);
 	} else if (is_calm(g, now, sample, was_calm_lately)) {
-		g->is_loaded = false;
-	} else if (g->queue_us < fec_guard_threshold_us(g) / 2) {
-		g->is_loaded = true; /* as before the pause */
+		acquit(g, now);
+	} else if (g->queue_us < fec_guard_threshold_us(g) / 2 && ++g->drained >= DRAINED_MAX) {
+		acquit(g, now);
 	}
 }

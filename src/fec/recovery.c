@@ -201,6 +201,12 @@ fec_recovery_leave_trail(
 	r->allowance = r->allowance > -CALM_DEBT ? r->allowance : -CALM_DEBT;
 }
 
+bool
+fec_recovery_take_mark(struct fec_recovery *r, struct mono now)
+{
+	return fec_marks_take(&r->marks, now);
+}
+
 static enum wire_ext_class
 class_of(size_t len)
 {
@@ -248,6 +254,7 @@ fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
 	}
 	struct fec_session *s = want(r, session);
 	fec_recovery_leave_trail(r, s, now, first, n);
+	fec_trail_note_source(&s->trail);
 	count_sources(r, n, bytes);
 	fec_controller_sent(&r->controller, now, class_of(bytes / n), n);
 	fec_recovery_pause_encoder(s);
@@ -331,6 +338,7 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	struct fec_session *s = want(r, session);
 	enum wire_ext_class class = class_of(len);
 	fec_recovery_leave_trail(r, s, now, counter, 1);
+	fec_trail_note_source(&s->trail);
 	count_sources(r, 1, len);
 	fec_controller_sent(&r->controller, now, class, 1);
 	if (!encoder_of(r, s)) {
@@ -345,8 +353,10 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	s->source_at = now;
 	unsigned least = r->source_len[class] - r->source_len[class] / 64;
 	r->source_len[class] = len > least ? (unsigned)len : least;
-	r->purse += FEC_CONGESTED_SHARE * (double)len;
+	r->purse += FEC_CONGESTED_SHARE * (double)len +
+		    FEC_PURSE_RATE / 1e9 * (double)mono_diff_ns(now, r->purse_at);
 	r->purse = r->purse > FEC_PURSE_MAX ? FEC_PURSE_MAX : r->purse;
+	r->purse_at = now;
 	r->answers += ANSWERS_A_SOURCE;
 	r->answers = r->answers > ANSWERS_SAVED_MAX ? ANSWERS_SAVED_MAX : r->answers;
 	double bytes_max = ANSWERS_SAVED_MAX * r->config.packet_max;
@@ -544,6 +554,7 @@ fec_recovery_stats(const struct fec_recovery *r, struct fec_recovery_stats *out)
 	out->ahead_share =
 		c->dense[WIRE_EXT_CLASS_SMALL] > c->dense[WIRE_EXT_CLASS_LARGE] ? small : large;
 	out->rtt_ns = c->rtt_ns;
+	out->ce_marked = r->marks.taken;
 	out->queue_ns = c->guard.queue_us * WEFT_NS_PER_US;
 	for (int i = 0; i < FEC_SESSIONS; i++) {
 		add_rx(&out->rx, r->sessions[i].decoder);

@@ -53,6 +53,9 @@ void fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t ses
 /* An IP packet is about to leave with this counter. */
 void fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session,
 	uint64_t counter, const uint8_t *packet, size_t len);
+/* An ECN-capable packet is about to leave. True: it should leave marked CE, in place of a loss that
+ * a queue made and recovery hid. Before the packet is shown to fec_recovery_source(). */
+bool fec_recovery_take_mark(struct fec_recovery *r, struct mono now);
 /* How many frames (REPAIR, FEEDBACK) should leave now in this session. The caller takes that
  * many counters and then makes each; a counter whose frame could not be made is left unused,
  * which the other side takes for a loss: so it happens for want of room in `out` alone. Due behind
@@ -103,6 +106,7 @@ struct fec_recovery_stats {
 	int64_t queue_ns;   /* one-way delay above the least seen */
 	uint64_t sources, source_bytes, repairs_ahead, repairs_answer, repairs_tail, repair_bytes;
 	uint64_t feedback_tx, feedback_rx;
+	uint64_t ce_marked; /* packets that left marked CE for a loss that was hidden */
 	uint64_t peer_recovered_ahead, peer_recovered_answer, peer_given_up, peer_lost;
 	/* Receiving direction, as seen here. */
 	struct fec_decoder_stats rx;

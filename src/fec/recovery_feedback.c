@@ -25,6 +25,21 @@ difference(const struct wire_ext_feedback *a, const struct wire_ext_feedback *b,
 	return out->received < half && out->lost < half && out->runs <= out->lost;
 }
 
+/* The longest silence between two counters' departures, in which nothing left but frames. Bounded
+ * by the number of stamps. */
+static int64_t
+silence_ns(const struct fec_trail *trail, uint64_t from, uint64_t to)
+{
+	const struct fec_trail_stamp *a = fec_trail_find(trail, from), *b = a;
+	int64_t longest = 0;
+	while (b && b->first + b->n <= to && (b = fec_trail_find(trail, b->first + b->n))) {
+		int64_t ns = mono_diff_ns(b->at, a->at);
+		longest = ns > longest ? ns : longest;
+		a = b->has_source ? b : a;
+	}
+	return longest;
+}
+
 /* What was lost first left behind the edge; long behind it, the edge tells nothing. */
 static void
 note_edge(const struct fec_session *s, uint64_t highest, const struct wire_ext_feedback *f,
@@ -36,11 +51,16 @@ note_edge(const struct fec_session *s, uint64_t highest, const struct wire_ext_f
 	uint64_t edge = highest - f->edge_back;
 	const struct fec_trail_stamp *before = fec_trail_find(&s->trail, edge);
 	const struct fec_trail_stamp *lost = fec_trail_find(&s->trail, edge + 1);
-	if (before && lost && mono_diff_ns(lost->at, before->at) <= EDGE_NS) {
-		out->has_edge = true;
-		out->edge_delay_us = f->clock_us - f->edge_us -
-				     (uint32_t)(uint64_t)(before->at.ns / WEFT_NS_PER_US);
+	const struct fec_trail_stamp *top = fec_trail_find(&s->trail, highest);
+	if (!before || !lost || !top || mono_diff_ns(lost->at, before->at) > EDGE_NS) {
+		return;
 	}
+	int64_t lead = mono_diff_ns(top->at, before->at);
+	out->has_edge = true;
+	out->edge_lead_us = (lead - silence_ns(&s->trail, edge, highest)) / WEFT_NS_PER_US;
+	out->edge_gap_us = f->edge_us;
+	out->edge_delay_us =
+		f->clock_us - f->edge_us - (uint32_t)(uint64_t)(before->at.ns / WEFT_NS_PER_US);
 }
 
 static void
@@ -79,7 +99,9 @@ note_outcome(struct fec_recovery *r, const struct wire_ext_feedback *before,
 	r->stats.peer_recovered_answer += f->recovered_answer - before->recovered_answer;
 	r->stats.peer_given_up += given_up;
 	r->stats.peer_lost += report->lost;
-	r->packets_lately += (double)report->received + report->lost;
+	/* Frames that were lost are nobody's loss: the share is one of the sources. */
+	r->packets_lately += (double)(r->stats.sources - r->judged_sources);
+	r->judged_sources = r->stats.sources;
 	r->given_up_lately += given_up;
 	while (r->packets_lately > LATELY_PACKETS) {
 		r->packets_lately /= 2;
@@ -192,8 +214,12 @@ fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_sessio
 	if (difference(&s->seen, f, &report)) {
 		note_times(s, now, highest, f, &report);
 		note_outcome(r, &s->seen, f, &report);
-		s->seen = *f;
 		fec_controller_report(&r->controller, now, &report);
+		uint32_t recovered = f->recovered_ahead - s->seen.recovered_ahead +
+				     f->recovered_answer - s->seen.recovered_answer;
+		fec_marks_report(
+			&r->marks, now, report.lost, recovered, r->controller.plan.queue_share);
+		s->seen = *f;
 	}
 	r->stats.feedback_rx++;
 	for (int i = 0; i < FEC_SESSIONS; i++) {

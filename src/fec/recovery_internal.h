@@ -4,6 +4,7 @@
 #define WEFT_FEC_RECOVERY_INTERNAL_H
 
 #include "fec/encoder.h"
+#include "fec/mark.h"
 #include "fec/recovery.h"
 #include "fec/schedule.h"
 #include "fec/trail.h"
@@ -13,6 +14,9 @@
 #define FEC_KEEP_NS (30 * WEFT_NS_PER_S)
 /* While congested: repair bytes that may be saved up. */
 #define FEC_PURSE_MAX 16384.0
+/* Beside the share, so many bytes a second, or pings and voice, which earn little by a share, would
+ * go bare: 32 kbit/s. */
+#define FEC_PURSE_RATE 4000.0
 
 struct fec_session {
 	uint64_t id;    /* 0: unused */
@@ -55,9 +59,12 @@ struct fec_recovery {
 	double answers; /* that may be sent */
 	double answer_bytes;
 	double purse; /* bytes, while congested */
+	struct mono purse_at;
+	struct fec_marks marks;
 	double source_bytes_lately, repair_bytes_lately;
-	double packets_lately, given_up_lately;
-	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */
+	double packets_lately, given_up_lately; /* sources */
+	uint64_t judged_sources;                /* of those sent, taken into the above */
+	struct fec_recovery_stats stats;        /* counts; the rest is filled in when asked */
 };
 
 /* NULL: not remembered. */

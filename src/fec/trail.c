@@ -24,6 +24,12 @@ fec_trail_add(struct fec_trail *t, struct mono now, uint64_t first, uint32_t n, 
 		.first = first, .n = n, .at = now, .after_pause = after_pause};
 }
 
+void
+fec_trail_note_source(struct fec_trail *t)
+{
+	t->stamps[t->newest].has_source = true;
+}
+
 /* Stamps are in the order of their counters, from the one behind the newest around the ring. */
 const struct fec_trail_stamp *
 fec_trail_find(const struct fec_trail *t, uint64_t counter)

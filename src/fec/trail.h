@@ -17,7 +17,8 @@ struct fec_trail_stamp {
 	uint64_t first;
 	uint32_t n; /* 0: unused */
 	bool after_pause;
-	struct mono at; /* of the first */
+	bool has_source; /* else nothing but frames */
+	struct mono at;  /* of the first */
 };
 
 struct fec_trail {
@@ -28,6 +29,8 @@ struct fec_trail {
 /* Counters only grow. Those within grain_ns of a stamp share it; after_pause marks new ones. */
 void fec_trail_add(struct fec_trail *t, struct mono now, uint64_t first, uint32_t n,
 	int64_t grain_ns, bool after_pause);
+/* A source is among those just added. */
+void fec_trail_note_source(struct fec_trail *t);
 /* NULL: never heard of, or forgotten. */
 const struct fec_trail_stamp *fec_trail_find(const struct fec_trail *t, uint64_t counter);
 /* The highest counter added; 0 when none. */

@@ -4,6 +4,8 @@
 #include "base/assert.h"
 #include "node/egress.h"
 #include "node/ingress.h"
+#include "pkt/ecn.h"
+#include "pkt/ip.h"
 
 #define DUE_MAX 32
 
@@ -23,6 +25,17 @@ recover_begin(const struct wg_peer *p)
 		os_mutex_lock(&a->mutex);
 	}
 	return a;
+}
+
+/* One packet of a span at most, so that marks spread over the flows. The outer header keeps what it
+ * has: on exit the two are combined, and CE inside stays (RFC 6040). */
+static void
+mark_congestion(
+	struct fec_recovery *r, struct egress_job *j, const struct egress_span *s, struct mono now)
+{
+	if ((s->ecn == ECN_ECT0 || s->ecn == ECN_ECT1) && fec_recovery_take_mark(r, now)) {
+		ip_set_ecn(j->buf + j->segs[s->first].off + GSO_HEADROOM, ECN_CE);
+	}
 }
 
 static void
@@ -46,12 +59,13 @@ show_sources(struct fec_recovery *r, const struct egress_job *j, const struct eg
 }
 
 void
-recover_end(struct worker *w, struct ally *a, const struct egress_job *j, struct egress_span *s,
+recover_end(struct worker *w, struct ally *a, struct egress_job *j, struct egress_span *s,
 	struct wg_time now)
 {
 	uint64_t id = s->session ? wg_session_id(s->session) : 0;
 	bool is_due = s->session && wg_hello_sent(&a->hello, now.mono, id);
 	if (s->session && a->recovery) {
+		mark_congestion(a->recovery, j, s, now.mono);
 		show_sources(a->recovery, j, s, now.mono);
 		s->has_frames_due = fec_recovery_frames_due(a->recovery, now.mono, id) > 0;
 		is_due = true;

@@ -11,9 +11,9 @@
  * ally. NULL: it has none. */
 struct ally *recover_begin(const struct wg_peer *p);
 /* The packets of the span have their counters, unless its session is NULL, and are not yet sealed.
- * Unlocks the ally. */
-void recover_end(struct worker *w, struct ally *a, const struct egress_job *j,
-	struct egress_span *s, struct wg_time now);
+ * May mark one CE. Unlocks the ally. */
+void recover_end(struct worker *w, struct ally *a, struct egress_job *j, struct egress_span *s,
+	struct wg_time now);
 /* The frames of a run that were accepted, in order. Data is delivered through
  * ingress_take_packet(). With the device shared. */
 void recover_received(

@@ -4,7 +4,7 @@
  *   sim-fec --all [--seconds S] [--seed N]          the whole table
  *   sim-fec --tcp [--seconds S] [--seed N]          bulk TCP through a line with a queue
  *   sim-fec --pps R --loss % --burst N --rtt MS --seconds S --seed N [-v]     one case
- *           [--back-loss % --len BYTES --batch N --budget MS --fixed %]
+ *           [--back-loss % --len BYTES --batch N --budget MS --fixed % --stalls MS]
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,6 +61,16 @@ static const struct fec_case stories[] = {
 	{.name = "one a 20 ms:", .loss = 0.1, .pps = 50, .residual_max = 1e-3},
 };
 
+/* Ends that do not run now and then, for 5 to 20 ms, on lines that lose without any queue. */
+static const struct fec_case stalls[] = {
+	{.name = "no stalls:", .loss = 0.05, .residual_max = 1e-5},
+	{.name = "stalls:", .loss = 0.05, .stall_every_ms = 100, .residual_max = 1e-4},
+	{.name = "stalls:", .loss = 0.05, .stall_every_ms = 30, .residual_max = 1e-4},
+	{.name = "stalls:", .loss = 0.01, .pps = 2000, .len = 1200, .stall_every_ms = 50},
+	{.name = "stalls:", .loss = 0.10, .pps = 50, .stall_every_ms = 50, .residual_max = 2e-3},
+	{.name = "stalls:", .loss = 0.05, .burst = 4, .pps = 4000, .stall_every_ms = 50},
+};
+
 static const struct fec_tcp_case tcp_table[] = {
 	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10},
 	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 40},
@@ -74,6 +84,13 @@ static const struct fec_tcp_case tcp_table[] = {
 	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.02},
 	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.05},
 	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 40, .loss = 0.05},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .is_ecn = true},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.005, .is_ecn = true},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 10, .loss = 0.02, .is_ecn = true},
+	{.rate_mbit = 20, .queue_ms = 50, .rtt_ms = 40, .loss = 0.005, .is_ecn = true},
+	{.rtt_ms = 10, .police_mbit = 20, .police_kbyte = 60},
+	{.rtt_ms = 40, .police_mbit = 20, .police_kbyte = 60},
+	{.rtt_ms = 10, .police_mbit = 20, .police_kbyte = 250},
 };
 
 static bool is_verbose;
@@ -198,7 +215,7 @@ a_full_queue_is_left_to_tcp(void **state)
 		struct fec_tcp_case c = tcp_table[i];
 		struct fec_tcp_result with, without;
 		char text[200];
-		if (c.loss > 0) {
+		if (c.loss > 0 || c.police_mbit > 0) {
 			continue;
 		}
 		c.seconds = 12;
@@ -208,6 +225,10 @@ a_full_queue_is_left_to_tcp(void **state)
 		if (!is_good) {
 			fail_msg("case %zu: %s", i, text);
 		}
+		if (with.congested < 0.3) {
+			fail_msg("case %zu: taken for congestion %.0f %% of the time", i,
+				with.congested * 100);
+		}
 		if (with.goodput_mbit < 0.98 * without.goodput_mbit ||
 			with.ping_p99_ms > 1.05 * without.ping_p99_ms || with.ping_loss > 0.01) {
 			fail_msg("case %zu: goodput %.2f of %.2f Mbit/s, ping p99 %.1f of %.1f ms, "
@@ -215,6 +236,63 @@ a_full_queue_is_left_to_tcp(void **state)
 				i, with.goodput_mbit, without.goodput_mbit, with.ping_p99_ms,
 				without.ping_p99_ms, with.ping_loss);
 		}
+	}
+}
+
+/* The few moments at the start, before the line is known, may be taken for a queue. */
+static void
+a_machine_that_stalls_is_no_queue(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(stalls); i++) {
+		for (uint64_t seed = 1; seed <= 5; seed++) {
+			struct fec_case c = stalls[i];
+			struct fec_result r;
+			char text[200];
+			c.is_ecn = true;
+			c.congested_max = c.stall_every_ms > 0 ? 0.02 : -1;
+			c.seconds = c.pps > 0 && c.pps < 100 ? 60 : 10;
+			if (!fec_case_run(&c, seed, &r, text)) {
+				fail_msg("seed %d, case %zu: %s", (int)seed, i, text);
+			}
+			fec_case_judge(&c, &r, text);
+			print_message("# stalls each %g ms, %.0f/s: congested %.2f %%, %d marks\n",
+				c.stall_every_ms, c.pps, r.congested * 100, (int)r.tx.ce_marked);
+			if (text[0]) {
+				fail_msg("seed %d, case %zu %s: %s", (int)seed, i, c.name, text);
+			}
+		}
+	}
+}
+
+/* A line that loses by itself, so that repairs are sent, and a queue that TCP fills. */
+static void
+what_a_queue_drops_and_recovery_hides_is_marked(void **state)
+{
+	(void)state;
+	static const double rtts[] = {10, 40};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(rtts); i++) {
+		struct fec_tcp_case c = {.rate_mbit = 20,
+			.queue_ms = 50,
+			.rtt_ms = rtts[i],
+			.loss = 0.005,
+			.seconds = 20};
+		struct fec_tcp_result deaf, heard, alone;
+		char text[200];
+		bool is_good = fec_tcp_run(&c, 1, &deaf, text);
+		c.is_ecn = true;
+		is_good = is_good && fec_tcp_run(&c, 1, &heard, text);
+		c.is_off = true;
+		is_good = is_good && fec_tcp_run(&c, 1, &alone, text);
+		if (!is_good) {
+			fail_msg("seed 1, rtt %g: %s", rtts[i], text);
+		}
+		print_message("# rtt %g ms: %d marks, %.2f Mbit/s; %.2f unmarked, %.2f off\n",
+			rtts[i], (int)heard.marks, heard.goodput_mbit, deaf.goodput_mbit,
+			alone.goodput_mbit);
+		assert_true(heard.marks > 0 && deaf.marks == 0);
+		assert_true(heard.goodput_mbit > 0.98 * deaf.goodput_mbit);
+		assert_true(heard.goodput_mbit > alone.goodput_mbit);
 	}
 }
 
@@ -235,15 +313,17 @@ run_tcp_one(const struct fec_tcp_case *c, uint64_t seed)
 {
 	struct fec_tcp_result r;
 	char text[200];
-	bool is_good = fec_tcp_run(c, seed, &r, text);
-	printf("%5.0f Mbit/s queue %5.1f ms rtt %3.0f ms loss %4.1f %% %-4s: goodput %6.2f Mbit/s, "
+	bool is_good = fec_tcp_run(c, seed, &r, text), is_policed = c->police_mbit > 0;
+	printf("%5.0f Mbit/s %s %5.1f %s rtt %3.0f ms loss %4.1f %% %s%-4s: goodput %6.2f Mbit/s, "
 	       "ping "
 	       "p50 %5.1f p99 %5.1f ms lost %4.2f %%, repairs %5.2f %%, ahead %5.2f %%, congested "
-	       "%3.0f %%, reductions %llu, resent %llu %s\n",
-		c->rate_mbit, c->queue_ms, c->rtt_ms, c->loss * 100, c->is_off ? "off" : "auto",
-		r.goodput_mbit, r.ping_p50_ms, r.ping_p99_ms, r.ping_loss * 100, r.wire_share * 100,
-		r.ahead * 100, r.congested * 100, (unsigned long long)r.reductions,
-		(unsigned long long)r.retransmissions, text);
+	       "%3.0f %%, reductions %llu, resent %llu, marks %llu %s\n",
+		is_policed ? c->police_mbit : c->rate_mbit, is_policed ? "policer" : "queue",
+		is_policed ? c->police_kbyte : c->queue_ms, is_policed ? "kB" : "ms", c->rtt_ms,
+		c->loss * 100, c->is_ecn ? "ecn " : "", c->is_off ? "off" : "auto", r.goodput_mbit,
+		r.ping_p50_ms, r.ping_p99_ms, r.ping_loss * 100, r.wire_share * 100, r.ahead * 100,
+		r.congested * 100, (unsigned long long)r.reductions,
+		(unsigned long long)r.retransmissions, (unsigned long long)r.marks, text);
 	fflush(stdout);
 	return !is_good;
 }
@@ -307,6 +387,9 @@ run_arguments(int argc, char **argv)
 			c.batch = (unsigned)v;
 		} else if (!strcmp(a, "--budget")) {
 			c.budget_ms = v;
+		} else if (!strcmp(a, "--stalls")) {
+			c.stall_every_ms = v;
+			c.is_ecn = true;
 		} else if (!strcmp(a, "--fixed")) {
 			c.mode = FEC_MODE_FIXED;
 			c.percent = (uint16_t)v;
@@ -337,6 +420,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_table_of_the_study_is_reached),
 		cmocka_unit_test(paths_that_change_lose_little),
 		cmocka_unit_test(a_full_queue_is_left_to_tcp),
+		cmocka_unit_test(a_machine_that_stalls_is_no_queue),
+		cmocka_unit_test(what_a_queue_drops_and_recovery_hides_is_marked),
 	};
 	return cmocka_run_group_tests_name("fec", tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LOOKS 100 /* at the state, in a twelfth of the time */
+
 static unsigned
 batch_of(const struct fec_case *c)
 {
@@ -51,7 +53,7 @@ change_loss(const struct fec_case *c, struct fec_link *l, double loss)
 }
 
 static bool
-run_parts(const struct fec_case *c, struct fec_link *l)
+run_parts(const struct fec_case *c, struct fec_link *l, struct fec_result *r)
 {
 	struct fec_policy policy = {.mode = c->mode,
 		.percent = c->percent,
@@ -70,7 +72,12 @@ run_parts(const struct fec_case *c, struct fec_link *l)
 		if (c->has_restarts && i % 6 == 4 && !fec_link_restart(l, i > 6 ? 1 : 0, &policy)) {
 			return false;
 		}
-		fec_link_run(l, part);
+		for (int k = 0; k < LOOKS; k++) {
+			struct fec_recovery_stats s;
+			fec_link_run(l, part / LOOKS);
+			fec_recovery_stats(l->ends[0].recovery, &s);
+			r->congested += s.why == FEC_WHY_CONGESTED ? 1.0 / LOOKS / 12 : 0;
+		}
 	}
 	fec_link_drain(l, 2 * WEFT_NS_PER_S);
 	return true;
@@ -117,6 +124,9 @@ fec_case_run(const struct fec_case *given, uint64_t seed, struct fec_result *out
 	struct fec_link_config config = {
 		.seed = seed, .numbers_max = (uint64_t)(c->pps * c->seconds) + 1000};
 	settle_settings(c, c->loss, config.settings);
+	config.stalls = (struct fec_link_stalls){
+		(int64_t)(c->stall_every_ms * 1e6), 5 * WEFT_NS_PER_MS, 20 * WEFT_NS_PER_MS};
+	config.is_ecn = c->is_ecn;
 	for (int i = 0; i < 2; i++) {
 		config.policy[i] = (struct fec_policy){.mode = c->mode,
 			.percent = c->percent,
@@ -124,7 +134,7 @@ fec_case_run(const struct fec_case *given, uint64_t seed, struct fec_result *out
 	}
 	config.flow[0] = (struct fec_link_flow){
 		.pps = c->pps, .len = c->len, .batch = batch_of(c), .kind = FEC_LINK_UDP};
-	bool is_good = fec_link_init(&l, &config) && run_parts(c, &l) && !l.is_wrong;
+	bool is_good = fec_link_init(&l, &config) && run_parts(c, &l, out) && !l.is_wrong;
 	if (is_good) {
 		summarize(&l, out);
 		text[0] = 0;
@@ -160,6 +170,11 @@ fec_case_judge(const struct fec_case *c, const struct fec_result *r, char text[2
 		c->p99_max_ms);
 	judge_one(text, c->delivered_min > 0 && r->delivered_share < c->delivered_min, "delivered",
 		r->delivered_share, c->delivered_min);
+	double congested_max = c->congested_max < 0 ? 0 : c->congested_max;
+	judge_one(text, c->congested_max != 0 && r->congested > congested_max, "congested",
+		r->congested, congested_max);
+	judge_one(text, c->congested_max < 0 && r->tx.ce_marked > 0, "marks",
+		(double)r->tx.ce_marked, 0);
 	judge_one(text, c->is_repairless && r->repairs > 0, "repairs", (double)r->repairs, 0);
 }
 
@@ -196,6 +211,8 @@ fec_case_print_more(const struct fec_result *r)
 {
 	const struct fec_recovery_stats *t = &r->tx;
 	const struct fec_decoder_stats *d = &r->rx.rx;
+	printf("  congested %.2f %% of the time, %llu marks\n", r->congested * 100,
+		count(t->ce_marked));
 	printf("  sender: %s, loss %.4f, burst %.2f, ahead %.3f, rtt %.2f ms, queue %.2f ms, ahead "
 	       "%llu, "
 	       "answers %llu, tail %llu, feedback %llu\n",

@@ -17,6 +17,8 @@ struct fec_case {
 	double loss_2,
 		loss_3; /* of the second and third part of the time; 0: as before, < 0: none */
 	double reorder, duplicate;
+	double stall_every_ms; /* moments of 5 to 20 ms in which an end does not run; 0: none */
+	bool is_ecn;
 	uint32_t len;   /* of the inner packets; 0: 200 */
 	unsigned batch; /* 0: by the rate */
 	bool has_rekeys, has_restarts;
@@ -25,7 +27,8 @@ struct fec_case {
 	double budget_ms;
 	/* Bounds that must hold; 0: none. */
 	double residual_max, overhead_max, p99_max_ms, delivered_min;
-	bool is_repairless; /* no repair may be sent at all */
+	double congested_max; /* of the time; < 0: never */
+	bool is_repairless;   /* no repair may be sent at all */
 };
 
 struct fec_result {
@@ -37,7 +40,8 @@ struct fec_result {
 	double p50_ms, p99_ms;            /* of recovered packets, beyond the one-way delay */
 	double hold_p99_ms;               /* of the others */
 	uint64_t recovered, repairs, feedbacks;
-	double ahead; /* repairs ahead a source */
+	double ahead;     /* repairs ahead a source */
+	double congested; /* share of the time */
 	struct fec_recovery_stats tx, rx;
 };
 

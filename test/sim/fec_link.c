@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "pkt/ecn.h"
 
 #define OUT_PACKETS 64
 #define SEEN (UINT64_C(1) << 22) /* counters of a session */
@@ -121,6 +122,7 @@ deliver(struct fec_link *l, unsigned to, uint64_t session, const struct fec_pack
 		return;
 	}
 	make_packet(expected, p->len, number, from, p->data[9] == 6 ? FEC_LINK_TCP : FEC_LINK_UDP);
+	expected[1] = e->is_marked[number] ? ECN_CE : e->is_ecn ? ECN_ECT0 : ECN_NOT_ECT;
 	if (memcmp(expected, p->data, p->len) != 0) {
 		e->counts.wrong++;
 		broken(l, "packet %llu came out with other bytes (recovered %d)",
@@ -225,6 +227,20 @@ receive(struct fec_link *l, unsigned to, const struct emu_packet *p)
 
 /* --- sending --- */
 
+static bool
+may_pass(const struct fec_link *l, struct fec_link_end *e, double bytes)
+{
+	if (e->police.bps <= 0) {
+		return true;
+	}
+	e->tokens += e->police.bps / 8e9 * (double)mono_diff_ns(l->now, e->tokens_at);
+	e->tokens = e->tokens < e->police.burst_bytes ? e->tokens : e->police.burst_bytes;
+	e->tokens_at = l->now;
+	bool is_good = e->tokens >= bytes;
+	e->tokens -= is_good ? bytes : 0;
+	return is_good;
+}
+
 static void
 put(struct fec_link *l, unsigned end, uint64_t session, uint64_t counter, uint8_t *packet,
 	size_t len)
@@ -235,6 +251,9 @@ put(struct fec_link *l, unsigned end, uint64_t session, uint64_t counter, uint8_
 	size_t padded =
 		wire_ext_is_frame(packet + FEC_LINK_HEADER, len) ? len : (len + 15) / 16 * 16;
 	e->counts.wire_bytes += padded + FEC_LINK_WIRE_BYTES;
+	if (!may_pass(l, e, (double)(padded + FEC_LINK_WIRE_BYTES))) {
+		return;
+	}
 	emu_channel_push(&e->out, l->now, packet, (uint32_t)(len + FEC_LINK_HEADER), 0);
 }
 
@@ -288,6 +307,10 @@ fec_link_send(struct fec_link *l, unsigned end, uint32_t len, enum fec_link_kind
 	}
 	e->number++;
 	make_packet(packet + FEC_LINK_HEADER, len, number, end, kind);
+	e->is_marked[number] = e->is_ecn && !l->is_off && fec_recovery_take_mark(e->recovery, now);
+	packet[FEC_LINK_HEADER + 1] = e->is_marked[number] ? ECN_CE
+				      : e->is_ecn          ? ECN_ECT0
+							   : ECN_NOT_ECT;
 	uint64_t counter = e->counters[e->session % (FEC_SESSIONS + 1)]++;
 	note_armed(l, end);
 	if (l->is_off) {
@@ -330,12 +353,33 @@ deadline_of(const struct fec_link *l, unsigned end)
 	return mono_is_before(at, l->now) ? l->now : at;
 }
 
+/* t, or the end of the moment in which the end does not run then. */
+static struct mono
+awake_at(struct fec_link *l, struct fec_link_end *e, struct mono t)
+{
+	if (e->stalls.every_ns == 0 || t.ns == MONO_NEVER.ns) {
+		return t;
+	}
+	while (!mono_is_before(l->now, e->stall_ends)) {
+		uint64_t gap = rng_below(&l->rng, (uint64_t)(2 * e->stalls.every_ns));
+		uint64_t more = (uint64_t)(e->stalls.max_ns - e->stalls.min_ns);
+		e->stall_begins = mono_add_ns(e->stall_ends, (int64_t)gap);
+		e->stall_ends = mono_add_ns(
+			e->stall_begins, e->stalls.min_ns + (int64_t)rng_below(&l->rng, more + 1));
+	}
+	bool is_in = !mono_is_before(t, e->stall_begins) && mono_is_before(t, e->stall_ends);
+	return is_in ? e->stall_ends : t;
+}
+
 static void
 step(struct fec_link *l)
 {
 	for (unsigned end = 0; end < 2; end++) {
 		struct emu_packet p;
 		bool is_any = false;
+		if (mono_is_before(l->now, awake_at(l, &l->ends[end], l->now))) {
+			continue;
+		}
 		while (emu_channel_pop(&l->ends[1 - end].out, l->now, &p)) {
 			receive(l, end, &p);
 			is_any = true;
@@ -359,9 +403,10 @@ fec_link_run(struct fec_link *l, int64_t ns)
 	while (!l->is_wrong) {
 		struct mono at = MONO_NEVER;
 		for (unsigned end = 0; end < 2; end++) {
-			at = mono_min(at, l->ends[end].next);
-			at = mono_min(at, emu_channel_next(&l->ends[end].out));
-			at = mono_min(at, deadline_of(l, end));
+			struct fec_link_end *e = &l->ends[end];
+			at = mono_min(at, awake_at(l, e, e->next));
+			at = mono_min(at, awake_at(l, e, emu_channel_next(&l->ends[1 - end].out)));
+			at = mono_min(at, awake_at(l, e, deadline_of(l, end)));
 		}
 		if (!mono_is_before(at, until)) {
 			break;
@@ -452,10 +497,20 @@ end_init(struct fec_link *l, unsigned end, const struct fec_link_config *c)
 	}
 	e->sent_at = calloc(c->numbers_max, sizeof(*e->sent_at));
 	e->is_delivered = calloc(c->numbers_max, 1);
+	e->is_marked = calloc(c->numbers_max, sizeof(*e->is_marked));
+	e->stalls = c->stalls;
+	e->stall_begins = e->stall_ends = l->now;
+	if (end == 0) {
+		e->police = c->police;
+		e->tokens = c->police.burst_bytes;
+		e->tokens_at = l->now;
+		e->is_ecn = c->is_ecn;
+	}
 	e->session = 1;
 	e->flow = c->flow[end];
 	e->next = e->flow.pps > 0 ? l->now : MONO_NEVER;
-	if (!e->sent_at || !e->is_delivered || !new_recovery(l, end, &c->policy[end])) {
+	if (!e->sent_at || !e->is_delivered || !e->is_marked ||
+		!new_recovery(l, end, &c->policy[end])) {
 		return false;
 	}
 	tell_path(l, end);
@@ -472,6 +527,7 @@ fec_link_init(struct fec_link *l, const struct fec_link_config *c)
 		.numbers_max = c->numbers_max,
 		.is_off = c->is_off,
 		.clock_diff_us = 0xfff00000};
+	rng_init(&l->rng, c->seed + 77);
 	return end_init(l, 0, c) && end_init(l, 1, c);
 }
 
@@ -484,6 +540,7 @@ fec_link_fini(struct fec_link *l)
 		emu_channel_fini(&e->out);
 		free(e->sent_at);
 		free(e->is_delivered);
+		free(e->is_marked);
 		for (unsigned i = 0; i <= FEC_SESSIONS; i++) {
 			free(e->seen[i]);
 		}

@@ -34,6 +34,18 @@ struct fec_link_flow {
 	enum fec_link_kind kind;
 };
 
+/* Moments in which an end does not run: what came meanwhile it finds afterwards, all at once. */
+struct fec_link_stalls {
+	int64_t every_ns; /* mean time between two; 0: none */
+	int64_t min_ns, max_ns;
+};
+
+/* A policer: drops what exceeds a rate, and delays nothing. */
+struct fec_link_police {
+	double bps; /* 0: none */
+	double burst_bytes;
+};
+
 /* Of the packets that one end sent. */
 struct fec_link_counts {
 	uint64_t sent, delivered, twice, wrong; /* wrong: other bytes than sent */
@@ -56,15 +68,23 @@ struct fec_link_end {
 	uint64_t highest_delivered;
 	struct mono *sent_at;         /* by number */
 	uint8_t *is_delivered;        /* likewise */
+	bool *is_marked;              /* likewise: left CE */
 	bool *seen[FEC_SESSIONS + 1]; /* counters that arrived here, by session modulo; */
 	uint64_t seen_session[FEC_SESSIONS + 1];
 	struct mono armed_at, first_loss_at;
 	struct fec_link_counts counts; /* of what it sent */
+	struct fec_link_stalls stalls;
+	struct mono stall_begins, stall_ends; /* the one that it is in, or the next */
+	struct fec_link_police police;        /* of what it sends */
+	double tokens;
+	struct mono tokens_at;
+	bool is_ecn; /* its packets are ECN-capable */
 	uint64_t refused;
 };
 
 struct fec_link {
 	struct mono now, start;
+	struct rng rng; /* of stalls */
 	struct fec_link_end ends[2];
 	int64_t delay_ns; /* of the emulated line, one way */
 	int64_t late_ns;
@@ -83,8 +103,11 @@ struct fec_link_config {
 	struct emu_settings settings[2];
 	struct fec_policy policy[2];
 	struct fec_link_flow flow[2];
-	uint64_t numbers_max; /* packets that an end may send in all */
-	bool is_off;          /* as if there were no recovery */
+	struct fec_link_stalls stalls;
+	struct fec_link_police police; /* of what the first end sends */
+	bool is_ecn;                   /* likewise */
+	uint64_t numbers_max;          /* packets that an end may send in all */
+	bool is_off;                   /* as if there were no recovery */
 };
 
 /* False: no memory. */

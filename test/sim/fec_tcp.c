@@ -43,10 +43,12 @@ struct tcp {
 	struct mono last_ack;
 	uint32_t *log; /* sequence numbers in the order of arrival, and how many are known */
 	uint32_t log_n, log_known, unacked_n;
+	bool has_mark; /* arrived, and not told yet */
 	/* By number of a packet of an end: what it was. */
 	struct {
 		uint8_t kind;
 		uint32_t value; /* sequence number; for an ACK, the length of the log */
+		bool has_echo;  /* an ACK: a mark has arrived since the last one */
 	} * what[2];
 	struct emu_histogram ping_ns;
 	uint64_t pings_sent, pings_here;
@@ -189,6 +191,8 @@ arrived(struct tcp *t, uint32_t seq)
 	if (++t->unacked_n >= 2 || !is_in_order) {
 		t->unacked_n = 0;
 		note(t, 1, t->link.ends[1].number, KIND_ACK, t->log_n);
+		t->what[1][t->link.ends[1].number].has_echo = t->has_mark;
+		t->has_mark = false;
 		fec_link_send(&t->link, 1, ACK, FEC_LINK_TCP);
 	}
 }
@@ -200,6 +204,7 @@ on_delivery(void *user, unsigned from, uint64_t number)
 	uint32_t value = t->what[from][number].value;
 	switch ((enum kind)t->what[from][number].kind) {
 	case KIND_DATA:
+		t->has_mark = t->has_mark || t->link.ends[from].is_marked[number];
 		if (t->log_n < NUMBERS_MAX) {
 			arrived(t, value);
 		}
@@ -212,6 +217,9 @@ on_delivery(void *user, unsigned from, uint64_t number)
 		break;
 	case KIND_ACK:
 		acknowledged(t, value);
+		if (t->what[from][number].has_echo && t->una >= t->recovery_end) {
+			reduce(t);
+		}
 		fill(t);
 		break;
 	}
@@ -258,6 +266,8 @@ tcp_init(struct tcp *t, const struct fec_tcp_case *c, uint64_t seed)
 	config.settings[0].rate_bps = (uint64_t)(c->rate_mbit * 1e6);
 	config.settings[0].queue.ns = (int64_t)(c->queue_ms * 1e6);
 	config.is_off = c->is_off;
+	config.is_ecn = c->is_ecn;
+	config.police = (struct fec_link_police){c->police_mbit * 1e6, c->police_kbyte * 1000};
 	t->segments = calloc(SEQ_MAX, sizeof(*t->segments));
 	t->log = calloc(NUMBERS_MAX, sizeof(*t->log));
 	t->what[0] = calloc(NUMBERS_MAX, sizeof(*t->what[0]));
@@ -301,6 +311,7 @@ run(struct tcp *t, const struct fec_tcp_case *c)
 	r->ping_loss = 1 - (double)t->pings_here / (double)t->pings_sent;
 	struct fec_recovery_stats s;
 	fec_recovery_stats(t->link.ends[0].recovery, &s);
+	r->marks = s.ce_marked;
 	r->wire_share = s.source_bytes ? (double)s.repair_bytes / (double)s.source_bytes : 0;
 }
 

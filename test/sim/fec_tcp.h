@@ -5,7 +5,9 @@
  *
  * A model: sequence numbers are packets; every acknowledgment tells all that has arrived (SACK
  * without limit); loss is found as RACK finds it, by time, with a window for reordering of a
- * quarter of the least round trip; CUBIC without HyStart, pacing or undo. */
+ * quarter of the least round trip; CUBIC without HyStart, pacing or undo. ECN as RFC 3168 has it: a
+ * mark that arrives is told with the next acknowledgment, and is taken for a loss that needs no
+ * retransmission. */
 #ifndef WEFT_TEST_SIM_FEC_TCP_H
 #define WEFT_TEST_SIM_FEC_TCP_H
 
@@ -14,6 +16,8 @@
 
 struct fec_tcp_case {
 	double rate_mbit, queue_ms, rtt_ms, loss, seconds;
+	double police_mbit, police_kbyte; /* a policer instead of a queue; 0: none */
+	bool is_ecn;
 	bool is_off; /* no recovery at all */
 };
 
@@ -23,7 +27,7 @@ struct fec_tcp_result {
 	double ping_loss;
 	double wire_share;       /* repair bytes to source bytes */
 	double congested, ahead; /* share of the time; mean share ahead */
-	uint64_t reductions, retransmissions;
+	uint64_t reductions, retransmissions, marks;
 };
 
 /* False: a promise was broken, and text says which. */

@@ -253,6 +253,7 @@ status_tells_what_is_set_and_what_is_agreed(void **state)
 			.overhead = (double)INFINITY,
 			.rtt_ns = 10500000,
 			.sources = 1000,
+			.ce_marked = 9,
 			.peer_recovered_answer = 56,
 			.rx = {.received = 7,
 				.held = 4,
@@ -278,6 +279,7 @@ status_tells_what_is_set_and_what_is_agreed(void **state)
 	assert_true(json_real_value(json_object_get(fec, "rtt_ms")) == 10.5);
 	assert_int_equal(json_integer_value(json_object_get(fec, "sources")), 1000);
 	assert_int_equal(json_integer_value(json_object_get(fec, "peer_recovered_answer")), 56);
+	assert_int_equal(json_integer_value(json_object_get(fec, "ce_marked")), 9);
 	assert_int_equal(json_integer_value(json_object_get(rx, "received")), 7);
 	assert_true(json_real_value(json_object_get(rx, "hold_avg_ms")) == 1.5);
 	assert_true(json_real_value(json_object_get(rx, "hold_max_ms")) == 3);

@@ -683,6 +683,36 @@ totals_outlive_sessions(void **state)
 	link_free(l);
 }
 
+/* A flow one way, on a line that loses as much both ways: what goes back is FEEDBACK, and a ping
+ * now and then, or nothing else at all. */
+static void
+the_loss_of_a_direction_of_feedbacks_is_not_overstated(void **state)
+{
+	(void)state;
+	static const double rates[] = {0.5, 2, 20};
+	static const double losses[] = {0.01, 0.05, 0.2};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(rates); i++) {
+		for (size_t k = 0; k < WEFT_ARRAY_LEN(losses); k++) {
+			struct fec_link_config c = usual(70 + i, losses[k]);
+			c.flow[1] = (struct fec_link_flow){.pps = rates[i], .len = 100};
+			struct fec_link *l = link_new(&c);
+			double sum = 0, most = 0;
+			fec_link_run(l, 5 * S);
+			for (int n = 0; n < 50; n++) {
+				fec_link_run(l, S / 2);
+				double loss = stats_of(l, 1).loss;
+				sum += loss;
+				most = loss > most ? loss : most;
+			}
+			print_message("# %g pings/s, %.2f lost: believed %.4f, at most %.4f\n",
+				rates[i], losses[k], sum / 50, most);
+			assert_true(sum / 50 > 0.4 * losses[k] && sum / 50 < 1.5 * losses[k]);
+			assert_true(most < 2.5 * losses[k] + 0.01);
+			link_free(l);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -709,6 +739,7 @@ main(void)
 		cmocka_unit_test(feedback_that_cannot_be_true_is_refused_or_ignored),
 		cmocka_unit_test(a_forgotten_session_has_nothing_due),
 		cmocka_unit_test(totals_outlive_sessions),
+		cmocka_unit_test(the_loss_of_a_direction_of_feedbacks_is_not_overstated),
 	};
 	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);
 }

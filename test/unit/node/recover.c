@@ -7,7 +7,10 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/endian.h"
 #include "os/thread.h"
+#include "pkt/csum.h"
+#include "pkt/ecn.h"
 #include "pair.h"
 #include "wire/wg.h"
 
@@ -441,6 +444,96 @@ recover_presumes_nothing_from_frames_of_unknown_types(void **state)
 	pair_fini(&p);
 }
 
+/* --- marks --- */
+
+/* From node 0 to node 1. */
+static void
+inject_ecn(struct pair *p, uint8_t ecn)
+{
+	uint8_t packet[100] = {0x45, ecn, 0,
+		100, [8] = 64, [9] = 17, [12] = 10, [15] = 1, [16] = 10, [19] = 2, [25] = 80};
+	csum_store(packet + 10, csum_header(packet, 20));
+	struct frame f = {.data = packet, .len = sizeof(packet)};
+	assert_true(port_mem_inject(p->node[0].w[0]->port, &f));
+}
+
+/* The ECN field of the next packet that comes out, whose header must be sound. */
+static int
+taken_ecn(struct pair *p)
+{
+	struct port_mem_frame f;
+	if (!port_mem_take(p->node[1].w[0]->port, &f)) {
+		return -1;
+	}
+	assert_int_equal(csum_fold(csum_header(f.data, 20)), 0xffff);
+	return f.data[1] & 3;
+}
+
+/* A FEEDBACK of node 1 to node 0. */
+static void
+feed_back(struct pair *p, const struct wire_ext_feedback *f, int64_t ms)
+{
+	static uint64_t counter = 1000;
+	struct fec_packet packets[4];
+	uint8_t arena[4096], data[WIRE_EXT_FEEDBACK_MAX];
+	struct fec_out out = {
+		.packets = packets, .cap = 4, .arena = arena, .arena_cap = sizeof(arena)};
+	size_t len = wire_ext_feedback_encode(f, data, sizeof(data));
+	struct ally *a = wg_peer_ally(pair_peer(p, 0));
+	uint64_t id = wg_session_id(wg_peer_session(pair_peer(p, 0)));
+	const struct fec_arrival arrival = {.counter = counter++, .data = data, .len = len};
+	assert_true(fec_recovery_received(a->recovery, at_ms(ms).mono, id, &arrival, &out));
+}
+
+static void
+recover_marks_ce_for_losses_that_a_queue_made_and_nobody_saw(void **state)
+{
+	(void)state;
+	const struct ally_policy *const both[2] = {&open_policy, &open_policy};
+	struct pair p;
+	int64_t ms = 1000;
+	pair_init_allied(&p, 1, 8, both);
+	meet(&p, &ms);
+	struct wire_ext_feedback f = {0};
+	unsigned marked = 0;
+	for (unsigned i = 0; i < 5; i++) {
+		ms += 40;
+		for (unsigned k = 0; k < 10; k++) {
+			inject_ecn(&p, ECN_ECT0);
+			pair_run(&p, at_ms(ms), 2);
+			marked += taken_ecn(&p) == ECN_CE;
+		}
+		/* A line that loses by itself is not doubted after one report, or two. */
+		if (i < 4) {
+			assert_int_equal(marked, 0);
+		} else {
+			assert_in_range(marked, 3, 5);
+		}
+		/* The first loss is the line's, one of many; then there is a queue. */
+		int64_t queue_ms = i == 0 ? 0 : 50;
+		f.highest += 10;
+		f.received += i == 0 ? 1000 : 30;
+		f.lost += i == 0 ? 1 : 5;
+		f.runs += i == 0 ? 1 : 5;
+		f.recovered_answer += i == 0 ? 1 : 5;
+		f.clock_us = (uint32_t)((ms + 1 + queue_ms) * 1000);
+		ms += queue_ms + 2;
+		feed_back(&p, &f, ms);
+	}
+	/* As many again, of which what is not capable takes none. */
+	static const uint8_t sent[] = {
+		ECN_NOT_ECT, ECN_CE, ECN_ECT1, ECN_NOT_ECT, ECN_ECT0, ECN_ECT1};
+	static const uint8_t got[] = {ECN_NOT_ECT, ECN_CE, ECN_CE, ECN_NOT_ECT, ECN_CE, ECN_CE};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(sent); i++) {
+		inject_ecn(&p, sent[i]);
+		pair_run(&p, at_ms(ms), 2);
+		assert_int_equal(taken_ecn(&p), got[i]);
+	}
+	assert_int_equal(info_of(&p, 0).fec.ce_marked, marked + 3);
+	assert_int_equal(info_of(&p, 0).fec.why, FEC_WHY_CONGESTED);
+	pair_fini(&p);
+}
+
 int
 main(void)
 {
@@ -456,6 +549,7 @@ main(void)
 		cmocka_unit_test(recover_lets_go_of_a_removed_peer),
 		cmocka_unit_test(recover_drops_frames_of_unknown_types),
 		cmocka_unit_test(recover_presumes_nothing_from_frames_of_unknown_types),
+		cmocka_unit_test(recover_marks_ce_for_losses_that_a_queue_made_and_nobody_saw),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
