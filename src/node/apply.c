@@ -125,7 +125,10 @@ apply_sockets(struct node *n, const struct conf *c, const struct log *log)
 	enum weft_err e;
 	if (c->interface.fwmark) {
 		e = node_set_fwmark(n, c->interface.fwmark);
-		if (e) {
+		if (e == WEFT_EPERM && node_device_of(n)->is_private) {
+			/* Without a default route outside there is no loop to keep it from. */
+			log_warn(log, "FwMark needs CAP_NET_ADMIN: our packets go without it");
+		} else if (e) {
 			log_error(log, "FwMark: %s", weft_err_text(e));
 			return e;
 		}

@@ -18,6 +18,10 @@ _Static_assert(GSO_SEGS_MAX <= JOB_SEGS_MAX &&
 /* A queue in packets at the interface, as wireguard interfaces have it. The tunnel itself holds
  * no more than a batch, so this is all the buffer there is. */
 #define TXQUEUELEN 1000
+/* In a private namespace it stands between a program's socket and its own node, and the kernel
+ * does not hold a UDP sender back: 79 ms of 1200-byte datagrams at 1 Gbit/s. That many take 19 MB
+ * of the kernel's memory, while they are there; the queue itself 64 KiB. */
+#define TXQUEUELEN_PRIVATE 8192
 
 static enum weft_err
 say(const struct log *log, const struct node_device *d, enum weft_err e, const char *what)
@@ -36,7 +40,8 @@ set_up_link(struct node_device *d, const struct node_config *c)
 	}
 	d->ifindex = info.index;
 	d->mtu = c->mtu ? c->mtu : NODE_MTU_DEFAULT;
-	struct os_link_change change = {.mtu = d->mtu, .txqueuelen = TXQUEUELEN};
+	struct os_link_change change = {
+		.mtu = d->mtu, .txqueuelen = d->is_private ? TXQUEUELEN_PRIVATE : TXQUEUELEN};
 	e = os_netlink_link_change(d->netlink, d->ifindex, &change);
 	if (e) {
 		return say(c->log, d, e, "set the MTU");
@@ -58,15 +63,15 @@ set_up_link(struct node_device *d, const struct node_config *c)
 enum weft_err
 node_device_open(struct node_device *d, const struct node_config *c, unsigned queues)
 {
-	*d = (struct node_device){0};
+	*d = (struct node_device){.is_private = c->netns != NULL};
 	snprintf(d->name, sizeof(d->name), "%s", c->name);
-	enum weft_err e = os_netlink_open(&d->netlink);
+	enum weft_err e = os_netlink_open_in(c->netns, &d->netlink);
 	if (e) {
 		log_error(c->log, "%s: cannot open netlink: %s", d->name, weft_err_text(e));
 		return e;
 	}
 	/* Before the interface is there, so that none of its news is missed. */
-	e = os_netmon_open(&d->netmon);
+	e = os_netmon_open_in(c->netns, &d->netmon);
 	if (e) {
 		log_error(c->log, "%s: cannot watch interfaces: %s", d->name, weft_err_text(e));
 		goto undo_netlink;
@@ -80,8 +85,12 @@ node_device_open(struct node_device *d, const struct node_config *c, unsigned qu
 		e = WEFT_EEXIST;
 		goto undo_netmon;
 	}
-	e = os_tun_open(&d->tun, c->name, queues,
-		c->has_offload ? OS_TUN_OFFLOAD_USO : OS_TUN_OFFLOAD_NONE, c->log);
+	e = os_tun_open_in(&d->tun,
+		&(struct os_tun_config){.ns = c->netns,
+			.name = c->name,
+			.queues = queues,
+			.offload = c->has_offload ? OS_TUN_OFFLOAD_USO : OS_TUN_OFFLOAD_NONE,
+			.log = c->log});
 	if (e) {
 		goto undo_netmon;
 	}
@@ -146,4 +155,12 @@ node_device_read_news(struct node_device *d, const struct log *log)
 		}
 	}
 	return err == WEFT_EAGAIN ? WEFT_OK : err;
+}
+
+uint64_t
+node_device_dropped(const struct node_device *d)
+{
+	struct os_link_info info;
+	/* 0 when the interface is gone: what it counted went with it. */
+	return os_netlink_link_by_index(d->netlink, d->ifindex, &info) ? 0 : info.tx_dropped;
 }

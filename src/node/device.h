@@ -21,6 +21,8 @@ struct node_device {
 	uint32_t ifindex;
 	uint16_t mtu;
 	bool is_up;
+	bool is_private; /* in a namespace of its own: nobody else's addresses and routes are there
+			  */
 };
 
 WEFT_MUST_CHECK enum weft_err node_device_open(
@@ -29,5 +31,7 @@ void node_device_close(struct node_device *d);
 int node_device_monitor_fd(const struct node_device *d);
 /* Follows renames, up and down, and MTU. WEFT_ECLOSED: the interface was deleted. */
 WEFT_MUST_CHECK enum weft_err node_device_read_news(struct node_device *d, const struct log *log);
+/* Packets to peers that the interface has dropped so far because its queue was full. */
+uint64_t node_device_dropped(const struct node_device *d);
 
 #endif

@@ -560,6 +560,7 @@ node_stats(struct node *n, struct node_stats *out)
 	os_rwlock_read_lock(&n->lock);
 	stats_add_drops(&out->drops, &n->mail_drops);
 	os_rwlock_read_unlock(&n->lock);
+	out->drops.n[DROP_TX_QUEUE] += node_device_dropped(&n->dev);
 }
 
 static void

@@ -26,6 +26,7 @@
 
 struct node;
 struct node_device;
+struct os_netns;
 
 struct node_config {
 	const char *name; /* of the interface */
@@ -35,6 +36,9 @@ struct node_config {
 	bool has_offload;      /* false: no vnet offloads on the interface */
 	uint16_t mtu;          /* 0 = NODE_MTU_DEFAULT */
 	const char *state_dir; /* for the last timestamp sent; NULL = not persisted */
+	/* A private namespace for the interface, which must outlive the node; NULL = the caller's
+	 * own. The sockets to peers are the caller's own in any case. */
+	struct os_netns *netns;
 };
 
 /* Creates the interface and the sockets, starts the workers. The interface is down and has no
@@ -108,6 +112,7 @@ struct node_stats {
 	uint64_t handshakes_rx, keepalives_rx;
 	uint64_t gaps; /* how often it was stopped, or the machine suspended, when it was to run */
 };
+/* On the control thread: asks the kernel for what the interface dropped. */
 void node_stats(struct node *n, struct node_stats *out);
 
 #endif

@@ -213,9 +213,32 @@ add_default(
 	return WEFT_OK;
 }
 
+/* Table says how to live beside the routes of others; there are none here. */
+static enum weft_err
+apply_private(const struct node_device *dev, const struct conf *c, const struct log *log)
+{
+	struct ip_prefix *all;
+	size_t all_n;
+	enum weft_err e = collect(c, &all, &all_n);
+	if (e) {
+		return e;
+	}
+	for (size_t i = 0; i < all_n && !e; i++) {
+		if (!is_connected(c, &all[i])) {
+			e = add_route(dev, &all[i], 0, log);
+		}
+	}
+	free(all);
+	return e;
+}
+
 enum weft_err
 route_apply(struct node *n, const struct conf *c, const struct log *log, struct apply_traces *out)
 {
+	const struct node_device *dev = node_device_of(n);
+	if (dev->is_private) {
+		return apply_private(dev, c, log);
+	}
 	if (c->interface.table == CONF_TABLE_OFF) {
 		return WEFT_OK;
 	}
@@ -224,7 +247,6 @@ route_apply(struct node *n, const struct conf *c, const struct log *log, struct 
 			c->interface.table_name);
 		return WEFT_ENOTSUP;
 	}
-	const struct node_device *dev = node_device_of(n);
 	struct ip_prefix *all;
 	size_t all_n;
 	enum weft_err e = collect(c, &all, &all_n);

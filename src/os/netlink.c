@@ -14,7 +14,9 @@
 #include <sys/time.h>
 
 #include "os/error.h"
+#include "os/fd.h"
 #include "os/netlink_msg.h"
+#include "os/netns.h"
 
 /* Linux 6.3; older headers lack them. */
 #define LINK_ATTR_GSO_IPV4_MAX_SIZE 63
@@ -33,15 +35,39 @@ struct os_netlink {
 };
 
 enum weft_err
+os_netlink_socket(struct os_netns *ns, int flags, struct mnl_socket **out)
+{
+	int fd;
+	enum weft_err err = os_netns_socket(
+		ns, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | flags, NETLINK_ROUTE, &fd);
+	if (err) {
+		return err;
+	}
+	struct mnl_socket *s = mnl_socket_fdopen(fd);
+	if (!s) {
+		err = os_error(errno);
+		os_fd_close(&fd);
+		return err;
+	}
+	*out = s;
+	return WEFT_OK;
+}
+
+enum weft_err
 os_netlink_open(struct os_netlink **out)
+{
+	return os_netlink_open_in(NULL, out);
+}
+
+enum weft_err
+os_netlink_open_in(struct os_netns *ns, struct os_netlink **out)
 {
 	struct os_netlink *n = calloc(1, sizeof(*n));
 	if (!n) {
 		return WEFT_ENOMEM;
 	}
-	n->socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-	if (!n->socket) {
-		enum weft_err err = os_error(errno);
+	enum weft_err err = os_netlink_socket(ns, 0, &n->socket);
+	if (err) {
 		free(n);
 		return err;
 	}
@@ -50,7 +76,7 @@ os_netlink_open(struct os_netlink **out)
 	if (mnl_socket_bind(n->socket, 0, MNL_SOCKET_AUTOPID) ||
 		setsockopt(mnl_socket_get_fd(n->socket), SOL_SOCKET, SO_RCVTIMEO, &timeout,
 			sizeof(timeout))) {
-		enum weft_err err = os_error(errno);
+		err = os_error(errno);
 		os_netlink_close(n);
 		return err;
 	}
@@ -256,6 +282,14 @@ link_attr(const struct nlattr *a, void *data)
 	case LINK_ATTR_GRO_IPV4_MAX_SIZE:
 		i->gro_ipv4_max_size = os_netlink_u32(a);
 		break;
+	case IFLA_STATS64: {
+		struct rtnl_link_stats64 stats; /* kernels append fields */
+		size_t len = mnl_attr_get_payload_len(a);
+		memset(&stats, 0, sizeof(stats));
+		memcpy(&stats, mnl_attr_get_payload(a), len < sizeof(stats) ? len : sizeof(stats));
+		i->tx_dropped = stats.tx_dropped;
+		break;
+	}
 	case IFLA_LINKINFO:
 		(void)mnl_attr_parse_nested(a, link_kind_attr, i);
 		break;

@@ -18,6 +18,9 @@
 struct os_netlink;
 
 WEFT_MUST_CHECK enum weft_err os_netlink_open(struct os_netlink **out);
+/* The same for another namespace; ns NULL: the caller's. */
+struct os_netns;
+WEFT_MUST_CHECK enum weft_err os_netlink_open_in(struct os_netns *ns, struct os_netlink **out);
 void os_netlink_close(struct os_netlink *n);
 /* What the kernel said of the last call that failed: "File exists", or its own sentence. Valid
  * until the next call. */
@@ -33,6 +36,7 @@ struct os_link_info {
 	uint32_t gso_max_segs;
 	uint32_t gro_max_size, gro_ipv4_max_size;
 	char kind[OS_NETLINK_NAME_MAX]; /* "tun", "veth"; empty for hardware */
+	uint64_t tx_dropped;            /* packets that the interface could not take */
 };
 WEFT_MUST_CHECK enum weft_err os_netlink_link_by_name(
 	struct os_netlink *n, const char *name, struct os_link_info *out);

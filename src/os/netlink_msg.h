@@ -10,13 +10,18 @@
 #include "base/err.h"
 
 struct nlattr;
+struct mnl_socket;
 struct nlmsghdr;
 struct os_link_info;
 struct os_netlink;
+struct os_netns;
 
 /* Called with each message of an answer that is no acknowledgement. */
 typedef void os_netlink_on_message(void *ctx, const struct nlmsghdr *m);
 
+/* flags: SOCK_NONBLOCK. Not bound. */
+WEFT_MUST_CHECK enum weft_err os_netlink_socket(
+	struct os_netns *ns, int flags, struct mnl_socket **out);
 /* Starts the handle's one request: its fixed part of so many bytes is zeroed and given back in
  * *fixed, a pointer to a pointer. */
 struct nlmsghdr *os_netlink_begin(

@@ -24,20 +24,25 @@ struct os_netmon {
 enum weft_err
 os_netmon_open(struct os_netmon **out)
 {
+	return os_netmon_open_in(NULL, out);
+}
+
+enum weft_err
+os_netmon_open_in(struct os_netns *ns, struct os_netmon **out)
+{
 	struct os_netmon *m = calloc(1, sizeof(*m));
 	if (!m) {
 		return WEFT_ENOMEM;
 	}
-	m->socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (!m->socket) {
-		enum weft_err err = os_error(errno);
+	enum weft_err err = os_netlink_socket(ns, SOCK_NONBLOCK, &m->socket);
+	if (err) {
 		free(m);
 		return err;
 	}
 	unsigned groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
 			  RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE;
 	if (mnl_socket_bind(m->socket, groups, MNL_SOCKET_AUTOPID)) {
-		enum weft_err err = os_error(errno);
+		err = os_error(errno);
 		os_netmon_close(m);
 		return err;
 	}

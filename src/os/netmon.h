@@ -29,8 +29,11 @@ struct os_netmon_event {
 };
 
 struct os_netmon;
+struct os_netns;
 
 WEFT_MUST_CHECK enum weft_err os_netmon_open(struct os_netmon **out);
+/* The same for another namespace; ns NULL: the caller's. */
+WEFT_MUST_CHECK enum weft_err os_netmon_open_in(struct os_netns *ns, struct os_netmon **out);
 void os_netmon_close(struct os_netmon *m);
 int os_netmon_fd(const struct os_netmon *m);
 /* WEFT_EAGAIN: no more news. */

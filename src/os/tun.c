@@ -11,6 +11,7 @@
 
 #include "os/error.h"
 #include "os/fd.h"
+#include "os/netns.h"
 
 /* Linux 6.2; older headers lack them. */
 #ifndef TUN_F_USO4
@@ -92,24 +93,32 @@ hint(int e)
 }
 
 static enum weft_err
-open_queue(struct os_tun *t, short flags, const struct log *log)
+say(const struct os_tun_config *c, const char *what, const char *name, int errnum)
 {
 	char text[OS_ERROR_TEXT_MAX];
-	int fd = open(TUN_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0) {
-		int e = errno;
-		log_error(log, "cannot open %s: %s%s", TUN_PATH,
-			os_error_text(e, text, sizeof(text)), hint(e));
-		return os_error(e);
+	log_write(c->log, c->is_quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "cannot %s %s: %s%s",
+		what, name, os_error_text(errnum, text, sizeof(text)), hint(errnum));
+	return os_error(errnum);
+}
+
+static enum weft_err
+open_queue(struct os_tun *t, const struct os_tun_config *c, short flags)
+{
+	int fd, errnum = 0;
+	enum weft_err err = os_netns_open_tun(c->ns, &fd, &errnum);
+	if (err && !errnum) {
+		log_error(c->log, "cannot open " TUN_PATH ": %s", weft_err_text(err));
+		return err;
+	}
+	if (err) {
+		return say(c, "open", TUN_PATH, errnum);
 	}
 	struct ifreq r = {.ifr_flags = flags};
 	memcpy(r.ifr_name, t->name, sizeof(t->name));
 	if (ioctl(fd, TUNSETIFF, &r)) {
-		int e = errno;
-		log_error(log, "cannot create interface %s: %s%s", t->name,
-			os_error_text(e, text, sizeof(text)), hint(e));
+		errnum = errno;
 		os_fd_close(&fd);
-		return os_error(e);
+		return say(c, "create interface", t->name, errnum);
 	}
 	memcpy(t->name, r.ifr_name, sizeof(t->name));
 	t->name[sizeof(t->name) - 1] = 0;
@@ -142,29 +151,39 @@ enum weft_err
 os_tun_open(struct os_tun *t, const char *name, unsigned queues, enum os_tun_offload wanted,
 	const struct log *log)
 {
-	if (!is_good_name(name) || queues == 0 || queues > OS_TUN_QUEUES_MAX) {
-		log_error(log, "\"%s\" is no interface name of 1 to 15 characters", name);
+	return os_tun_open_in(
+		t, &(struct os_tun_config){
+			   .name = name, .queues = queues, .offload = wanted, .log = log});
+}
+
+enum weft_err
+os_tun_open_in(struct os_tun *t, const struct os_tun_config *c)
+{
+	if (!is_good_name(c->name) || c->queues == 0 || c->queues > OS_TUN_QUEUES_MAX) {
+		log_error(c->log, "\"%s\" is no interface name of 1 to 15 characters", c->name);
 		return WEFT_EINVAL;
 	}
 	struct os_tun new = {.offload = OS_TUN_OFFLOAD_NONE};
-	memcpy(new.name, name, strlen(name));
+	memcpy(new.name, c->name, strlen(c->name));
 	int flags = IFF_TUN | IFF_NO_PI;
-	flags |= wanted == OS_TUN_OFFLOAD_NONE ? 0 : IFF_VNET_HDR;
-	flags |= queues > 1 ? IFF_MULTI_QUEUE : 0;
+	flags |= c->offload == OS_TUN_OFFLOAD_NONE ? 0 : IFF_VNET_HDR;
+	flags |= c->queues > 1 ? IFF_MULTI_QUEUE : 0;
 
 	enum weft_err err = WEFT_OK;
-	for (unsigned i = 0; i < queues && !err; i++) {
+	for (unsigned i = 0; i < c->queues && !err; i++) {
 		/* The first makes the interface; only then others may join it. Without this, a
 		 * second process would join the queues of the first. */
-		err = open_queue(&new, (short)(i == 0 ? flags | IFF_TUN_EXCL : flags), log);
+		err = open_queue(&new, c, (short)(i == 0 ? flags | IFF_TUN_EXCL : flags));
 	}
-	if (!err && wanted != OS_TUN_OFFLOAD_NONE) {
-		err = choose_offload(&new, wanted, log);
+	if (!err && c->offload != OS_TUN_OFFLOAD_NONE) {
+		err = choose_offload(&new, c->offload, c->log);
 		if (err) {
 			/* A kernel that took IFF_VNET_HDR and knows none of its flags. */
-			log_warn(log, "%s: no offload at all", new.name);
+			log_warn(c->log, "%s: no offload at all", new.name);
 			os_tun_close(&new);
-			return os_tun_open(t, name, queues, OS_TUN_OFFLOAD_NONE, log);
+			struct os_tun_config plain = *c;
+			plain.offload = OS_TUN_OFFLOAD_NONE;
+			return os_tun_open_in(t, &plain);
 		}
 	}
 	if (err) {

@@ -37,6 +37,18 @@ struct os_tun {
  * to log. */
 WEFT_MUST_CHECK enum weft_err os_tun_open(struct os_tun *t, const char *name, unsigned queues,
 	enum os_tun_offload wanted, const struct log *log);
+/* The same in another namespace; ns NULL: in the caller's. With is_quiet failures that have
+ * another way, a device that is absent or forbidden, are no errors to log. */
+struct os_netns;
+struct os_tun_config {
+	struct os_netns *ns;
+	const char *name;
+	unsigned queues;
+	enum os_tun_offload offload; /* wanted */
+	bool is_quiet;
+	const struct log *log;
+};
+WEFT_MUST_CHECK enum weft_err os_tun_open_in(struct os_tun *t, const struct os_tun_config *c);
 void os_tun_close(struct os_tun *t);
 /* Sets another level on an open device; not from or to OS_TUN_OFFLOAD_NONE. */
 WEFT_MUST_CHECK enum weft_err os_tun_set_offload(struct os_tun *t, enum os_tun_offload level);

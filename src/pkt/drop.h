@@ -28,6 +28,7 @@
 	X(HS_STALE, "initiation with a timestamp not newer than the last one")                     \
 	X(HS_FLOOD, "initiation too soon after the last one of the same peer")                     \
 	X(HS_INDEX, "handshake response or cookie reply that answers nothing of ours")             \
+	X(TX_QUEUE, "queue of the interface full before it was read: sent faster than encrypted")  \
 	X(TX_INNER, "outgoing packet is malformed")                                                \
 	X(TX_ROUTE, "destination is in no peer's AllowedIPs")                                      \
 	X(TX_ENDPOINT, "peer has no known endpoint")                                               \
