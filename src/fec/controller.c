@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/compiler.h"
+#include "fec/solver.h"
 
 /* Below this share nothing is worth a copy of every packet. */
 #define DISARM_SHARE 3e-4
@@ -30,6 +31,8 @@
 #define JUDGED_SLACK_NS (30 * WEFT_NS_PER_MS)
 /* So many frames are nothing unusual, whatever the sources. */
 #define SPREAD_MIN 64.0
+/* Tails that may be lost with all their probes, were losses independent. */
+#define TAIL_LEFT_SHARE 1e-6
 #define PLAN_NS (2 * WEFT_NS_PER_MS)
 #define PLAN_PACKETS 16
 
@@ -160,6 +163,16 @@ ahead_max(double dense)
 	return AHEAD_MAX_SPARSE + (AHEAD_MAX_BULK - AHEAD_MAX_SPARSE) * part;
 }
 
+/* Where even the most that is sent ahead brings less than is lost, none of it is solved before the
+ * answers come; and where more is lost until then than a receiver keeps in its equations, they are
+ * for nothing, and push out what the answers need. */
+static bool
+is_hopeless(const struct fec_controller *c, double p, double dense)
+{
+	double waiting = dense * p * (double)(rtt_of(c) + FEEDBACK_NS) / (double)budget_ns(c);
+	return ahead_max(dense) * (1 - p) < p && waiting > FEC_UNKNOWNS_MAX / 2;
+}
+
 static void
 plan_class(struct fec_controller *c, enum wire_ext_class class, double p)
 {
@@ -175,6 +188,7 @@ plan_class(struct fec_controller *c, enum wire_ext_class class, double p)
 	case FEC_WHY_AHEAD:
 	case FEC_WHY_CONGESTED:
 		k->ahead = p > 0 ? least(ahead_share(c, p, k), ahead_max(dense)) : 0;
+		k->ahead = is_hopeless(c, p, dense) ? 0 : k->ahead;
 		break;
 	default:
 		k->ahead = 0;
@@ -210,11 +224,26 @@ choose_why(const struct fec_controller *c, double all, double calm)
 	return calm < threshold && answers_in_budget(c) ? FEC_WHY_ANSWERS : FEC_WHY_AHEAD;
 }
 
+/* A tail is lost for good when its last source and all probes are. */
+static unsigned
+probes(const struct fec_controller *c, double p)
+{
+	double in_burst = 1 - 1 / c->all.burst, left = p;
+	double again = in_burst > p ? in_burst : p;
+	unsigned n = 0;
+	while (left > TAIL_LEFT_SHARE && n < FEC_PROBES_MAX) {
+		left *= again;
+		n++;
+	}
+	return n > 0 ? n : 1;
+}
+
 static void
 plan(struct fec_controller *c, struct mono now)
 {
 	c->planned_at = now;
 	c->planned_sent = c->sent;
+	c->plan.probes = probes(c, fec_controller_loss(c, now));
 	if (c->policy.mode != FEC_MODE_AUTO) {
 		c->is_armed = c->policy.mode == FEC_MODE_FIXED;
 		c->plan.why = c->is_armed ? FEC_WHY_FIXED : FEC_WHY_OFF;

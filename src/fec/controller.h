@@ -55,11 +55,13 @@ struct fec_plan_class {
 	bool has_answers;
 };
 #define FEC_WINDOW_MAX 96
+#define FEC_PROBES_MAX 5
 
 struct fec_plan {
 	enum fec_why why;
 	struct fec_plan_class classes[WIRE_EXT_CLASS_COUNT];
 	double probe_share;  /* tail probes a source that are worth it at any rate of bursts */
+	unsigned probes;     /* over one last source, at most; 1..FEC_PROBES_MAX */
 	bool has_byte_limit; /* repairs within FEC_CONGESTED_SHARE of source bytes */
 	double queue_share;  /* of the losses: those that a queue is to blame for, 0..1 */
 };

@@ -49,7 +49,7 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	d->packet_max = c->packet_max;
 	d->is_trusted = true;
 	d->skips = SKIPS_MAX;
-	d->last_repair_ns = d->last_ahead_ns = d->refused_ns = FEC_NEVER_NS;
+	d->last_repair_ns = d->last_ahead_ns = d->crowded_ns = d->refused_ns = FEC_NEVER_NS;
 	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
 	fec_decoder_set_rtt(d, 0);
 	*out = d;
@@ -153,9 +153,11 @@ sleep_if_quiet(struct fec_decoder *d)
 struct mono
 fec_decoder_rest_at(const struct fec_decoder *d, int64_t quiet_ns)
 {
-	return d->has_memory && (!d->is_awake || has_nothing_to_do(d))
-		       ? mono_add_ns(d->highest_at, quiet_ns)
-		       : MONO_NEVER;
+	/* Lost frames of the other side's are never judged when no source comes behind them. */
+	bool is_idle = fec_gaps_is_idle(&d->gaps) && fec_hold_is_empty(&d->hold) &&
+		       d->report.settle_ns == INT64_MAX;
+	return d->has_memory && (!d->is_awake || is_idle) ? mono_add_ns(d->highest_at, quiet_ns)
+							  : MONO_NEVER;
 }
 
 void
@@ -445,13 +447,11 @@ fec_decoder_packet(
 		r = extend(d, counter);
 		d->highest_at = now;
 		d->quiet_n++;
-		if (is_source) {
-			fec_gaps_show(&d->gaps, counter, now);
-		}
 	} else if (r) {
 		fec_gaps_arrived(&d->gaps, r);
 	}
 	if (is_source && (is_new || is_filling)) {
+		fec_gaps_show(&d->gaps, counter, now);
 		store(d, r, a->data, a->len);
 		if (!hold(d, r, &p)) {
 			pass(out, &p);

@@ -41,7 +41,9 @@ struct fec_decoder {
 	struct mono highest_at;
 	uint64_t edge;       /* the last that came before the newest gap; edge_at 0: none */
 	struct mono edge_at; /* when; until it has been said */
+	uint64_t tail_end; /* behind the newest source that the last REPAIR of that kind was over */
 	int64_t last_repair_ns;
+	int64_t crowded_ns;        /* the solver forgot something for want of room */
 	int64_t refused_ns;        /* large packets will not be answered for; none was since */
 	int64_t last_ahead_ns;     /* a REPAIR that was sent ahead */
 	int64_t ahead_interval_ns; /* between these, smoothed */
@@ -68,6 +70,8 @@ bool fec_repair_collect(struct fec_decoder *d, enum wire_ext_repair_why why);
 int64_t fec_report_patience_ns(const struct fec_decoder *d);
 /* Totals have changed, and are to be said soon. */
 void fec_report_changed(struct fec_decoder *d);
+/* A probe came that another went before: the sender waits for a word. */
+void fec_report_soon(struct fec_decoder *d);
 struct mono fec_report_at(const struct fec_decoder *d);
 
 #endif

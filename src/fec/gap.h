@@ -6,8 +6,9 @@
  * reordering it is judged lost, in the order of counters, whether or not it was recovered in the
  * meantime: `lost` and `runs` tell what the path did, not what was repaired.
  *
- * It is not judged before a source or a REPAIR has come behind it. Else two idle sides on a path
- * that loses or reorders would go on telling each other of lost FEEDBACKs, with FEEDBACKs. */
+ * It is not judged before it is shown that a source left behind it: by one that comes, or by a
+ * REPAIR over one. Else two idle sides on a path that loses or reorders would go on telling each
+ * other of lost FEEDBACKs, with FEEDBACKs, and of lost answers, with answers. */
 #ifndef WEFT_FEC_GAP_H
 #define WEFT_FEC_GAP_H
 
@@ -94,13 +95,21 @@ void fec_gaps_drop(struct fec_gaps *g);
 /* n counters beyond all records were lost at once, and for good. */
 void fec_gaps_skip(struct fec_gaps *g, uint64_t n);
 
-/* A source or a REPAIR with this counter has come: what is missing before it is so since now. */
+/* A source with this counter has come, or one before it is known of: what is missing before it is
+ * so since now. */
 void fec_gaps_show(struct fec_gaps *g, uint64_t counter, struct mono now);
 /* A gap's own packet came after all. */
 void fec_gaps_arrived(struct fec_gaps *g, struct fec_record *r);
 /* MISSING no more: recovered, or known to carry no source. */
 void fec_gaps_resolve(struct fec_gaps *g, struct fec_record *r, enum fec_state state);
 void fec_gaps_give_up(struct fec_gaps *g, struct fec_record *r);
+
+/* What is missing is of no source that anybody knows of. After fec_gaps_ripen(). */
+static inline bool
+fec_gaps_is_idle(const struct fec_gaps *g)
+{
+	return g->lost_missing_n == 0 && (g->unripe_n == 0 || g->ripe >= g->shown);
+}
 
 /* Judges gaps older than the grace. How many of them are MISSING. */
 unsigned fec_gaps_ripen(struct fec_gaps *g, struct mono now, int64_t grace_ns);

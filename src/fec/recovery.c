@@ -351,6 +351,8 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 		s->given_from = counter;
 	}
 	s->source_at = now;
+	s->shows[0] = counter;
+	s->shows_n = 1;
 	unsigned least = r->source_len[class] - r->source_len[class] / 64;
 	r->source_len[class] = len > least ? (unsigned)len : least;
 	r->purse += FEC_CONGESTED_SHARE * (double)len +

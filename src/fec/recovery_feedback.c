@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+
 /* HELLOs and keepalives take counters that recovery is not told of. */
 #define COUNTERS_UNTOLD_MAX 4096
 /* For each packet that runs are longer than independent losses make them. */
@@ -201,6 +203,25 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 	}
 }
 
+/* Does the other side know of our last source, so that it asks for what it misses by itself? */
+static bool
+knows_last(const struct fec_session *s, uint64_t highest, const struct wire_ext_feedback *f)
+{
+	unsigned n = s->shows_n < WEFT_ARRAY_LEN(s->shows) ? s->shows_n : WEFT_ARRAY_LEN(s->shows);
+	for (unsigned i = 0; i < n; i++) {
+		if (s->shows[i] == highest) {
+			return true;
+		}
+	}
+	for (unsigned i = 0; i < f->blocks_n; i++) {
+		const struct wire_ext_block *b = &f->blocks[i];
+		if (b->back <= highest && highest - b->back + b->span > s->shows[0]) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool
 fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_session *s,
 	const struct wire_ext_feedback *f)
@@ -229,6 +250,9 @@ fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_sessio
 	}
 	if (!r->controller.is_armed || !s->is_given) {
 		return true;
+	}
+	if (knows_last(s, highest, f)) {
+		fec_schedule_end_tail(&s->schedule);
 	}
 	for (unsigned i = 0; i < f->blocks_n; i++) {
 		if (f->blocks[i].back <= highest && f->blocks[i].want > 0) {

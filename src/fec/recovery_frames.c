@@ -116,6 +116,15 @@ count_repair(struct fec_recovery *r, const struct fec_job *j, size_t len)
 	r->answer_bytes -= j->why == WIRE_EXT_WHY_ANSWER ? (double)len : 0;
 }
 
+static void
+note_shown(struct fec_session *s, const struct fec_job *j, uint64_t counter)
+{
+	if (j->why != WIRE_EXT_WHY_ANSWER && j->class == s->schedule.tail_class && s->shows_n > 0) {
+		s->shows[1 + (s->shows_n - 1) % FEC_PROBES_MAX] = counter;
+		s->shows_n++;
+	}
+}
+
 size_t
 fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
 	uint8_t *out, size_t cap)
@@ -133,6 +142,7 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 		len = make_repair(s, &job, &(struct fec_place){counter, out, cap});
 		if (len > 0) {
 			count_repair(r, &job, len);
+			note_shown(s, &job, counter);
 		} else {
 			/* Sources may have been forgotten since it fell due. The counter is taken,
 			 * and a frame that says nothing new is better than a gap: the last

@@ -30,6 +30,10 @@ struct fec_session {
 	bool is_given;         /* sources are given one by one; else it is paused */
 	uint64_t frame;        /* the last counter that carried a frame of ours, if has_frame */
 	bool has_frame;
+	/* Counters that show the other side our last source: its own, and the last of the REPAIRs
+	 * over it. Other frames may have come and told nothing of it. */
+	uint64_t shows[FEC_PROBES_MAX + 1];
+	unsigned shows_n;              /* so many there were, ever */
 	bool is_calm;                  /* the encoder is a small one, for answers to a first loss */
 	bool is_announced;             /* the receiver was told to keep what comes */
 	struct wire_ext_feedback seen; /* the last that came */

@@ -182,7 +182,9 @@ add_equation(struct fec_decoder *d, const struct reading *x)
 		counters[i] = x->base + x->unknown_at[i];
 		cs[i] = row[x->unknown_at[i]];
 	}
+	uint64_t crowded = d->solver.crowded;
 	uint8_t *bytes = fec_solver_begin(&d->solver, counters, cs, x->unknown_n);
+	d->crowded_ns = d->solver.crowded != crowded ? d->now.ns : d->crowded_ns;
 	if (!bytes) {
 		return false;
 	}
@@ -226,6 +228,24 @@ note_ahead(struct fec_decoder *d)
 	d->last_ahead_ns = d->now.ns;
 }
 
+/* One sent ahead, or behind the last source, reaches up to the newest source of its class: all
+ * before that is missing now. An answer says nothing of that kind, and lost ones are not to be
+ * asked for by reason of the next: else frames about frames would go on for ever behind the last
+ * source. */
+static void
+note_sources(struct fec_decoder *d, const struct reading *x)
+{
+	if (x->r->why == WIRE_EXT_WHY_ANSWER || x->r->payload_len == 0) {
+		return;
+	}
+	uint64_t end = x->base + x->r->span;
+	fec_gaps_show(&d->gaps, end, d->now);
+	if (x->r->why == WIRE_EXT_WHY_TAIL && d->tail_end == end) {
+		fec_report_soon(d);
+	}
+	d->tail_end = end;
+}
+
 bool
 fec_decoder_repair(
 	struct fec_decoder *d, struct mono now, uint64_t counter, const struct wire_ext_repair *r)
@@ -253,7 +273,7 @@ fec_decoder_repair(
 		d->stats.repairs_refused++;
 		return false;
 	}
-	fec_gaps_show(&d->gaps, counter, now);
+	note_sources(d, &x);
 	for (unsigned i = 0; i < r->span; i++) {
 		if (has_bit(r->sources, i)) {
 			read_source(d, &x, (uint8_t)i);

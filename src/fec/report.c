@@ -41,6 +41,12 @@ fec_report_changed(struct fec_decoder *d)
 	}
 }
 
+void
+fec_report_soon(struct fec_decoder *d)
+{
+	d->report.settle_ns = d->now.ns;
+}
+
 struct mono
 fec_report_at(const struct fec_decoder *d)
 {
@@ -88,6 +94,15 @@ is_hopeless(const struct fec_decoder *d, const struct fec_record *r)
 	return d->now.ns - r->detected_ns >= wait_ns || r->rounds >= rounds;
 }
 
+/* Equations about these that will be there when the answer comes. Where more is lost within a round
+ * trip than the solver holds, none. */
+static unsigned
+rank_then(const struct fec_decoder *d, uint64_t first, uint64_t last)
+{
+	bool is_crowded = d->crowded_ns != FEC_NEVER_NS && d->now.ns - d->crowded_ns < d->rtt_ns;
+	return is_crowded ? 0 : fec_solver_rank(&d->solver, first, last);
+}
+
 static void
 close_block(struct fec_decoder *d, struct listing *l)
 {
@@ -104,7 +119,7 @@ close_block(struct fec_decoder *d, struct listing *l)
 	b->missing[(span - 1u) / 8] &= (uint8_t)(0xffu >> (-span & 7));
 	/* Answers to those not due are under way, and equations at hand count. */
 	unsigned listed_n = l->listed_n - l->tail_n;
-	unsigned rank = fec_solver_rank(&d->solver, l->base, l->last);
+	unsigned rank = rank_then(d, l->base, l->last);
 	unsigned deficit = listed_n > rank ? listed_n - rank : 1;
 	deficit = deficit < l->due_n ? deficit : l->due_n;
 	b->want = (uint8_t)(deficit + (l->rounds > 1 ? 2 : 1));

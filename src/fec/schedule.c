@@ -12,6 +12,11 @@
 /* Probes are cheap when bursts are few: that many a second are free, whatever the loss. */
 #define PROBES_MAX 10.0
 #define PROBE_NS (50 * WEFT_NS_PER_MS)
+#define PROBE_FACTOR 3
+#define PROBE_LAST_NS (500 * WEFT_NS_PER_MS)
+/* A flow of one packet in 20 ms has not ended because none came for 15: the second probe waits for
+ * twice the usual, of up to that. */
+#define PACE_MAX_NS (20 * WEFT_NS_PER_MS)
 
 void
 fec_schedule_init(struct fec_schedule *s)
@@ -26,6 +31,16 @@ refill_probes(struct fec_schedule *s, struct mono now, double share)
 	s->probes += share + (passed > 0 ? (double)passed / (double)PROBE_NS : 0);
 	s->probes = s->probes > PROBES_MAX ? PROBES_MAX : s->probes;
 	s->probes_at = now;
+}
+
+static void
+note_pace(struct fec_schedule *s, struct mono now)
+{
+	int64_t ns = mono_diff_ns(now, s->source_at);
+	if (ns > 0) {
+		s->pace_ns += ((ns < PACE_MAX_NS ? ns : PACE_MAX_NS) - s->pace_ns) / 8;
+	}
+	s->source_at = now;
 }
 
 unsigned
@@ -53,11 +68,20 @@ fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class
 		l->due += n;
 	}
 	refill_probes(s, now, plan->probe_share);
+	note_pace(s, now);
 	s->tail_class = class;
+	s->tail_n = 0;
+	s->tail_ns = tail_ns;
 	/* What would not be answered need not be asked for sooner. */
 	bool is_worth_it = s->probes >= 1 && k->has_answers;
 	s->tail_at = is_worth_it ? mono_add_ns(now, tail_ns) : MONO_NEVER;
 	return n;
+}
+
+void
+fec_schedule_end_tail(struct fec_schedule *s)
+{
+	s->tail_at = MONO_NEVER;
 }
 
 void
@@ -125,13 +149,28 @@ fec_schedule_due(const struct fec_schedule *s, struct mono now, const struct fec
 	return n + ahead + (!is_covered && !mono_is_before(now, s->tail_at));
 }
 
+/* A repair over the last source goes out; it may be lost as that was. */
+static void
+plan_probe(struct fec_schedule *s, const struct fec_plan *plan)
+{
+	if (s->tail_at.ns == MONO_NEVER.ns) {
+		return;
+	}
+	int64_t ns = PROBE_FACTOR * s->tail_ns;
+	s->tail_ns = ns > 2 * s->pace_ns ? ns : 2 * s->pace_ns;
+	s->tail_n++;
+	bool has_next = s->tail_n < plan->probes && s->probes >= 1 && !plan->has_byte_limit &&
+			s->tail_ns <= PROBE_LAST_NS;
+	s->tail_at = has_next ? mono_add_ns(s->source_at, s->tail_ns) : MONO_NEVER;
+}
+
 /* A repair of this class goes out: what came before is covered. */
 static void
-covered(struct fec_schedule *s, enum wire_ext_class class)
+covered(struct fec_schedule *s, enum wire_ext_class class, const struct fec_plan *plan)
 {
 	s->lanes[class].uncovered = 0;
 	if (s->tail_class == class) {
-		s->tail_at = MONO_NEVER;
+		plan_probe(s, plan);
 	}
 }
 
@@ -164,15 +203,15 @@ fec_schedule_take(
 			job_over_last(s, (enum wire_ext_class)c, WIRE_EXT_WHY_AHEAD, plan, out);
 			/* All that are due now reach over the same sources. */
 			if (--l->due == 0) {
-				covered(s, (enum wire_ext_class)c);
+				covered(s, (enum wire_ext_class)c, plan);
 			}
 			return true;
 		}
 	}
 	if (!mono_is_before(now, s->tail_at)) {
 		job_over_last(s, s->tail_class, WIRE_EXT_WHY_TAIL, plan, out);
-		covered(s, s->tail_class);
 		s->probes -= 1;
+		covered(s, s->tail_class, plan);
 		return true;
 	}
 	return false;

@@ -6,7 +6,9 @@
  * repair. It waits until it covers a source that did not leave in the same instant, or 0.5 ms:
  * what hits a batch would hit its repair, too. In a sparse flow it waits longer, since a burst
  * of losses lasts longer than 0.5 ms, and there is time. Tail: a short while behind the last
- * source, a repair, unless one has covered it. */
+ * source, a repair, unless one has covered it; and more, each three times as long behind the source
+ * as the one before, until the other side is known to know of that source: as many as it takes that
+ * all of them are lost once in some thousand times, by what the path loses. */
 #ifndef WEFT_FEC_SCHEDULE_H
 #define WEFT_FEC_SCHEDULE_H
 
@@ -43,9 +45,13 @@ struct fec_schedule {
 	struct fec_lane lanes[WIRE_EXT_CLASS_COUNT];
 	struct fec_answer answers[FEC_ANSWERS_MAX];
 	unsigned answer, answers_n; /* the first, and how many; a ring */
-	struct mono tail_at;        /* MONO_NEVER: nothing to probe */
+	struct mono tail_at;        /* the next probe; MONO_NEVER: nothing to probe */
 	enum wire_ext_class tail_class;
-	double probes; /* that may be sent */
+	unsigned tail_n;       /* repairs over the last source since it left */
+	int64_t tail_ns;       /* the next probe behind the last source */
+	struct mono source_at; /* the last source */
+	int64_t pace_ns;       /* between sources, smoothed; bounded */
+	double probes;         /* that may be sent */
 	struct mono probes_at;
 };
 
@@ -61,6 +67,8 @@ void fec_schedule_init(struct fec_schedule *s);
 /* A source left. tail_ns: how long until its probe. Returns how many repairs ahead fell due. */
 unsigned fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class class,
 	const struct fec_plan *plan, int64_t tail_ns);
+/* The other side knows of the last source: no probe. */
+void fec_schedule_end_tail(struct fec_schedule *s);
 /* Takes back repairs that fell due. */
 void fec_schedule_cancel(struct fec_schedule *s, enum wire_ext_class class, unsigned n);
 /* One repair ahead with the next occasion, whatever the credit. */

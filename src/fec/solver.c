@@ -184,20 +184,29 @@ fec_solver_rank(const struct fec_solver *s, uint64_t first, uint64_t last)
 	return n;
 }
 
-/* A free column; the oldest unknown outside of `keep` makes room. */
+/* Was column a out of use for longer? The same equation: the older one. */
+static bool
+is_staler(const struct fec_solver *s, unsigned a, unsigned b)
+{
+	return s->used_at[a] != s->used_at[b] ? s->used_at[a] < s->used_at[b]
+					      : s->counters[a] < s->counters[b];
+}
+
+/* A free column; the stalest unknown outside of `keep` makes room. */
 static unsigned
 take_column(struct fec_solver *s, uint64_t counter, uint64_t keep)
 {
 	if (~s->columns_used == 0) {
-		unsigned oldest = NONE;
+		unsigned stalest = NONE;
 		for (uint64_t left = ~keep; left; left &= left - 1) {
 			unsigned i = WEFT_LOW_BIT64(left);
-			if (oldest == NONE || s->counters[i] < s->counters[oldest]) {
-				oldest = i;
+			if (stalest == NONE || is_staler(s, i, stalest)) {
+				stalest = i;
 			}
 		}
-		weft_assert(oldest != NONE); /* an equation has at most as many as there are */
-		forget(s, oldest);
+		weft_assert(stalest != NONE); /* an equation has at most as many as there are */
+		forget(s, stalest);
+		s->crowded++;
 	}
 	unsigned column = WEFT_LOW_BIT64(~s->columns_used);
 	s->columns_used |= bit(column);
@@ -232,6 +241,10 @@ fec_solver_begin(struct fec_solver *s, const uint64_t *counters, const uint8_t *
 	}
 	uint8_t columns[FEC_UNKNOWNS_MAX];
 	find_columns(s, counters, n, columns);
+	s->equations++;
+	for (size_t i = 0; i < n; i++) {
+		s->used_at[columns[i]] = s->equations;
+	}
 	/* With as many rows as columns everything would be determined, and taken. */
 	weft_assert(~s->rows_used != 0);
 	unsigned row = WEFT_LOW_BIT64(~s->rows_used);

@@ -29,6 +29,9 @@ struct fec_solver {
 	size_t stride;
 	uint64_t columns_used, rows_used;    /* bit i: column i, row i */
 	uint64_t counters[FEC_UNKNOWNS_MAX]; /* of each column */
+	uint64_t used_at[FEC_UNKNOWNS_MAX];  /* of each column: the last equation that had it */
+	uint64_t equations;                  /* that came, ever */
+	uint64_t crowded;                    /* unknowns forgotten for room, ever */
 	struct fec_row rows[FEC_UNKNOWNS_MAX];
 	/* The equation between fec_solver_begin() and fec_solver_finish(). */
 	uint8_t pending;
@@ -45,7 +48,8 @@ void fec_solver_clear(struct fec_solver *s);
 
 /* An equation over n unknowns, cs[i] != 0 for counters[i]. NULL: it follows from those at hand, or
  * has more than FEC_UNKNOWNS_MAX unknowns. Else where its bytes are to be written, before
- * fec_solver_finish(). For room the oldest other unknowns are forgotten. */
+ * fec_solver_finish(). For room the other unknowns that no equation had for longest are forgotten:
+ * those that many are about just now are the likely ones to be determined. */
 uint8_t *fec_solver_begin(
 	struct fec_solver *s, const uint64_t *counters, const uint8_t *cs, size_t n);
 void fec_solver_finish(struct fec_solver *s, uint16_t len);

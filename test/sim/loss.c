@@ -51,6 +51,10 @@ see(void *ctx, unsigned from, unsigned to, const struct sim_inner *in, bool is_l
 		s->ways[to].heard_ns = now;
 	}
 	if (in->kind == SIM_KIND_PACKET) {
+		s->last_packet_ns = now;
+		for (unsigned i = 0; i < SIM_HOSTS_MAX; i++) {
+			memset(s->ways[i].frames_after, 0, sizeof(s->ways[i].frames_after));
+		}
 		way->packets++;
 		way->packets_lost += is_lost;
 		way->first_loss_ns = is_lost && !way->first_loss_ns ? now : way->first_loss_ns;
@@ -60,7 +64,8 @@ see(void *ctx, unsigned from, unsigned to, const struct sim_inner *in, bool is_l
 	}
 	if (sim_kind_is_frame(in->kind)) {
 		way->frames[in->kind]++;
-		way->last_frame_ns = now;
+		way->frames_after[in->kind]++;
+		way->last_frame_ns = in->kind == SIM_KIND_HELLO ? way->last_frame_ns : now;
 	}
 	if (in->kind == SIM_KIND_REPAIR && !way->first_repair_ns) {
 		way->first_repair_ns = now;
@@ -151,6 +156,35 @@ sim_loss_check(struct sim_world *w, uint32_t first, int64_t hold_ns)
 		sim_check(w->report, held_ns <= most_ns,
 			"packet %u from %u arrived and was held for %.3f ms", id, p->src,
 			(double)held_ns / 1e6);
+	}
+}
+
+/* Frames tell of packets, and not of frames: what a side asks for is older than the last packet,
+ * and it asks for three round trips, or 0.2 s. A REPAIR each that may still be due (64), probes,
+ * and what answers may have been saved up (512); a FEEDBACK each 2 ms twice, and about each probe.
+ */
+void
+sim_loss_check_quiet(struct sim_world *w, const struct sim_loss_story *s, int64_t rtt_ns)
+{
+	int64_t most_ns = 10 * rtt_ns > WEFT_NS_PER_S ? 10 * rtt_ns : WEFT_NS_PER_S;
+	int64_t asking_ns = 5 * rtt_ns + WEFT_NS_PER_S / 2;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct sim_loss_way *way = &s->ways[i];
+		unsigned long long repairs = way->frames_after[SIM_KIND_REPAIR];
+		unsigned long long feedbacks = way->frames_after[SIM_KIND_FEEDBACK];
+		int64_t after_ns = way->last_frame_ns - s->last_packet_ns;
+		sim_trace(w->report,
+			"host %u after the last packet: %llu REPAIRs, %llu FEEDBACKs, the last "
+			"after %.0f ms, RTT %.0f ms",
+			i, repairs, feedbacks, (double)after_ns / 1e6, (double)rtt_ns / 1e6);
+		sim_check(w->report, after_ns <= most_ns,
+			"host %u sends frames and no packets for %.0f ms, RTT %.0f ms", i,
+			(double)after_ns / 1e6, (double)rtt_ns / 1e6);
+		sim_check(w->report, repairs <= 600,
+			"host %u sent %llu REPAIRs after the last packet", i, repairs);
+		sim_check(w->report, (int64_t)feedbacks <= asking_ns / WEFT_NS_PER_MS,
+			"host %u sent %llu FEEDBACKs after the last packet, RTT %.0f ms", i,
+			feedbacks, (double)rtt_ns / 1e6);
 	}
 }
 

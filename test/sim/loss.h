@@ -12,8 +12,9 @@ struct sim_loss_way {
 	int64_t first_repair_ns; /* the first REPAIR left */
 	int64_t last_frame_ns;
 	uint64_t frames[SIM_KIND_COUNT], frame_bytes[SIM_KIND_COUNT];
-	uint64_t feedbacks_lost_before; /* before the other side's first REPAIR */
-	uint64_t packets, packets_lost; /* datagrams */
+	uint64_t frames_after[SIM_KIND_COUNT]; /* since the last packet of either side */
+	uint64_t feedbacks_lost_before;        /* before the other side's first REPAIR */
+	uint64_t packets, packets_lost;        /* datagrams */
 	/* Of the session that sends now. */
 	uint32_t receiver;
 	int64_t session_ns;    /* its first packet */
@@ -31,6 +32,7 @@ struct sim_loss_way {
 
 struct sim_loss_story {
 	struct sim_world *world;
+	int64_t last_packet_ns; /* of any host */
 	struct sim_loss_way ways[SIM_HOSTS_MAX];
 };
 
@@ -62,6 +64,9 @@ void sim_loss_run(struct sim_world *w, const struct sim_loss_flow *flows, size_t
 /* What holds always, for packets from number `first` on: whatever arrived was delivered, at once,
  * or if it is TCP within hold_ns. */
 void sim_loss_check(struct sim_world *w, uint32_t first, int64_t hold_ns);
+/* No packet has left for so long that frames must have ended, which they did soon after the last of
+ * them, and were not many. */
+void sim_loss_check_quiet(struct sim_world *w, const struct sim_loss_story *s, int64_t rtt_ns);
 void sim_loss_judge(struct sim_world *w, unsigned from, uint32_t first, int64_t from_ns,
 	int64_t delay_ns, struct sim_loss_result *out);
 

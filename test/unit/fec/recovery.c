@@ -243,6 +243,55 @@ the_last_packet_of_a_burst_comes_back_without_a_next_one(void **state)
 	link_free(l);
 }
 
+/* It takes the last packets, what was sent ahead over them and the first probes. */
+static void
+an_outage_at_the_end_of_a_flow_costs_nothing(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct fec_link_config c = usual(20 + seed, 0.1);
+		struct fec_link *l = link_new(&c);
+		fec_link_run(l, S);
+		for (unsigned i = 0; i < 10; i++) {
+			set_loss(l, 0, 0.1, 1);
+			fec_link_run(l, 300 * MS);
+			set_loss(l, 0, 1, 1);
+			uint64_t last = l->ends[0].number;
+			fec_link_run(l, 5 * MS);
+			fec_link_drain(l, (5 + 10 * i) * MS);
+			set_loss(l, 0, 0, 1);
+			fec_link_drain(l, S);
+			for (uint64_t k = last; k < l->ends[0].number; k++) {
+				assert_true(l->ends[0].is_delivered[k]);
+			}
+		}
+		link_free(l);
+	}
+}
+
+static void
+probes_end_with_the_first_word_of_them(void **state)
+{
+	(void)state;
+	struct fec_link_config c = usual(9, 0.1);
+	struct fec_link *l = link_new(&c);
+	fec_link_run(l, 2 * S);
+	set_loss(l, 0, 0, 1);
+	set_loss(l, 1, 0, 1);
+	fec_link_drain(l, S);
+	for (int i = 0; i < 20; i++) {
+		uint64_t probes = stats_of(l, 0).repairs_tail, words = l->ends[1].counts.frames;
+		for (int k = 0; k < 5; k++) {
+			fec_link_send(l, 0, 200, FEC_LINK_UDP);
+		}
+		fec_link_drain(l, S);
+		/* What was sent ahead may stand for the first; the second is answered. */
+		assert_in_range(stats_of(l, 0).repairs_tail - probes, 1, 2);
+		assert_int_equal(l->ends[1].counts.frames - words, 1);
+	}
+	link_free(l);
+}
+
 static void
 a_new_session_in_mid_loss_loses_nothing(void **state)
 {
@@ -724,6 +773,8 @@ main(void)
 		cmocka_unit_test(repairs_end_within_a_second_when_the_loss_ends),
 		cmocka_unit_test(an_idle_peer_costs_nothing_after_its_probe),
 		cmocka_unit_test(the_last_packet_of_a_burst_comes_back_without_a_next_one),
+		cmocka_unit_test(an_outage_at_the_end_of_a_flow_costs_nothing),
+		cmocka_unit_test(probes_end_with_the_first_word_of_them),
 		cmocka_unit_test(a_new_session_in_mid_loss_loses_nothing),
 		cmocka_unit_test(either_side_may_restart_in_mid_loss),
 		cmocka_unit_test(lost_feedback_costs_time_but_few_packets),

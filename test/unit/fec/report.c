@@ -358,6 +358,55 @@ what_is_no_source_is_not_asked_for(void **state)
 	journey_end(&j);
 }
 
+/* Else a FEEDBACK would ask for them, and its answers be lost and asked for in turn. */
+static void
+lost_answers_are_not_asked_for_before_the_next_source(void **state)
+{
+	(void)state;
+	struct journey j;
+	begin(&j, 400, RTT);
+	j.is_mute = true;
+	uint64_t first = send(&j, 20, 1u << 4);
+	journey_run(&j, j.now_ns + 2 * MS);
+	assert_int_equal(j.feedbacks_n, 1);
+	struct wire_ext_feedback f = *last(&j);
+	assert_int_equal(line_answer(&j.line, &f) + line_answer(&j.line, &f), 4);
+	journey_send_in(&j, j.line.first + j.line.n - 1, 0);
+	journey_run(&j, j.now_ns + 500 * MS);
+	assert_true(line_is_delivered(&j.line, first + 4));
+	assert_int_equal(j.feedbacks_n, 2);
+	assert_int_equal(last(&j)->blocks_n, 0);
+	assert_int_equal(last(&j)->lost, 1);
+	/* They keep no memory, either. */
+	assert_false(fec_decoder_rest_at(j.line.d, MS).ns == INT64_MAX);
+	send(&j, 1, 0);
+	journey_run(&j, j.now_ns + 2 * MS);
+	assert_int_equal(j.feedbacks_n, 3);
+	assert_int_equal(last(&j)->blocks[0].missing[0], 7);
+	journey_end(&j);
+}
+
+static void
+only_a_probe_behind_another_is_answered(void **state)
+{
+	(void)state;
+	struct journey j;
+	begin(&j, 400, RTT);
+	send(&j, 20, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		journey_send_in(&j, line_ahead(&j.line, WIRE_EXT_CLASS_LARGE, 6), 0);
+		journey_run(&j, j.now_ns + 50 * MS);
+		assert_int_equal(j.feedbacks_n, i);
+	}
+	assert_int_equal(last(&j)->blocks_n, 0);
+	assert_int_equal(last(&j)->highest, j.line.first + j.line.n - 1);
+	send(&j, 1, 0);
+	journey_send_in(&j, line_ahead(&j.line, WIRE_EXT_CLASS_LARGE, 6), 0);
+	journey_run(&j, j.now_ns + 50 * MS);
+	assert_int_equal(j.feedbacks_n, 2);
+	journey_end(&j);
+}
+
 /* The whole loop: FEEDBACKs are lost like packets, answers too, sizes are mixed. */
 static void
 answers_bring_back_everything_on_a_lossy_path(void **state)
@@ -424,6 +473,8 @@ main(void)
 		cmocka_unit_test(equations_at_hand_lower_what_is_wanted),
 		cmocka_unit_test(requests_wait_for_repairs_sent_ahead),
 		cmocka_unit_test(what_is_no_source_is_not_asked_for),
+		cmocka_unit_test(lost_answers_are_not_asked_for_before_the_next_source),
+		cmocka_unit_test(only_a_probe_behind_another_is_answered),
 		cmocka_unit_test(answers_bring_back_everything_on_a_lossy_path),
 	};
 	return cmocka_run_group_tests_name("fec/report", tests, NULL, NULL);

@@ -241,6 +241,31 @@ oldest_unknowns_make_room_for_new_ones(void **state)
 	free(p);
 }
 
+/* Those that equations are about just now are likely to be determined, however old they are. */
+static void
+unknowns_lately_in_use_stay(void **state)
+{
+	(void)state;
+	struct play *p = malloc(sizeof(*p));
+	assert_non_null(p);
+	begin(p, 1, COLUMNS);
+	for (size_t i = 10; i < 70; i += 2) {
+		size_t pair[2] = {i, i + 1};
+		assert_true(add(p, pair, 2));
+	}
+	size_t answer[4] = {0, 1, 2, 3};
+	assert_true(add(p, answer, 4));
+	for (size_t i = 100; i < 110; i += 2) {
+		size_t pair[2] = {i, i + 1};
+		assert_true(add(p, pair, 2));
+	}
+	assert_true(add(p, answer, 4) && add(p, answer, 4) && add(p, answer, 4));
+	assert_int_equal(take(p), 4);
+	assert_int_equal(p->s.crowded, 10);
+	end(p);
+	free(p);
+}
+
 int
 main(void)
 {
@@ -248,6 +273,7 @@ main(void)
 		cmocka_unit_test(solver_finds_what_gaussian_elimination_finds),
 		cmocka_unit_test(forgetting_an_unknown_costs_one_equation_at_most),
 		cmocka_unit_test(oldest_unknowns_make_room_for_new_ones),
+		cmocka_unit_test(unknowns_lately_in_use_stay),
 	};
 	return cmocka_run_group_tests_name("fec/solver", tests, NULL, NULL);
 }
