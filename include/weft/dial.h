@@ -10,6 +10,7 @@
 
 #include <netdb.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include "weft/node.h"
 
@@ -17,16 +18,18 @@
 extern "C" {
 #endif
 
+struct addrinfo; /* of <netdb.h>, which strict C11 hides */
+
 /* Ends calls that block, from another thread or a signal handler. May be shared by many calls. */
 struct weft_cancel;
 /* Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_cancel_new(struct weft_cancel **out);
+WEFT_API enum weft_err weft_cancel_new(struct weft_cancel **out);
 /* Every call that was given c, and every later one until weft_cancel_clear(), returns
  * WEFT_ECANCELED, if it has no result yet. Async-signal-safe. */
-void weft_cancel_fire(struct weft_cancel *c);
-void weft_cancel_clear(struct weft_cancel *c);
+WEFT_API void weft_cancel_fire(struct weft_cancel *c);
+WEFT_API void weft_cancel_clear(struct weft_cancel *c);
 /* No call may be using it. NULL is allowed. */
-void weft_cancel_free(struct weft_cancel *c);
+WEFT_API void weft_cancel_free(struct weft_cancel *c);
 
 #define WEFT_NONBLOCK 1u  /* the descriptor is O_NONBLOCK; weft_dial() does not wait */
 #define WEFT_REUSEPORT 2u /* SO_REUSEPORT before bind */
@@ -52,21 +55,21 @@ struct weft_dial_options {
  * WEFT_EREFUSED: nobody listens there; WEFT_ENOENT: no such name; WEFT_EPARSE, WEFT_EINVAL;
  * WEFT_ECLOSED: the node is not started. *fd is set on success alone.
  * Threads: any. Blocks: unless WEFT_NONBLOCK and HOST is no name. Since: 0.1 */
-enum weft_err weft_dial(struct weft_node *n, const char *network, const char *address,
+WEFT_API enum weft_err weft_dial(struct weft_node *n, const char *network, const char *address,
 	const struct weft_dial_options *o, int *fd, struct weft_detail *why);
 
 /* Listens for TCP. network: "tcp", "tcp4", "tcp6"; address: "HOST:PORT", HOST empty for all
  * addresses of both families, PORT 0 for any (getsockname(2) tells). accept(2) works on *fd, and
  * weft_accept(). WEFT_EADDRINUSE; WEFT_EUNREACH: no address of ours; others as of weft_dial().
  * Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_listen(struct weft_node *n, const char *network, const char *address,
+WEFT_API enum weft_err weft_listen(struct weft_node *n, const char *network, const char *address,
 	const struct weft_dial_options *o, int *fd, struct weft_detail *why);
 
 /* An unconnected UDP socket: one datagram a sendto(2) and recvfrom(2), boundaries kept. network:
  * "udp", "udp4", "udp6"; address as of weft_listen(). The first datagram to a peer that was never
  * spoken with waits for the handshake and is then sent.
  * Results as of weft_listen(). Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_packet(struct weft_node *n, const char *network, const char *address,
+WEFT_API enum weft_err weft_packet(struct weft_node *n, const char *network, const char *address,
 	const struct weft_dial_options *o, int *fd, struct weft_detail *why);
 
 /* Who is at an overlay address: the peer whose AllowedIPs have it, and so the one that proved, by
@@ -83,12 +86,12 @@ struct weft_identity {
  * WEFT_EAGAIN: none waits and listen_fd is O_NONBLOCK; WEFT_ETIMEDOUT, WEFT_ECANCELED,
  * WEFT_ECLOSED. flags of o apply to *fd. Threads: any. Blocks: unless listen_fd is O_NONBLOCK.
  * Since: 0.1 */
-enum weft_err weft_accept(struct weft_node *n, int listen_fd, const struct weft_dial_options *o,
-	int *fd, struct weft_identity *who);
+WEFT_API enum weft_err weft_accept(struct weft_node *n, int listen_fd,
+	const struct weft_dial_options *o, int *fd, struct weft_identity *who);
 
 /* The peer at an overlay address, as of accept(2) or recvfrom(2). WEFT_ENOENT: no peer has it.
  * Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_whois(
+WEFT_API enum weft_err weft_whois(
 	struct weft_node *n, const struct sockaddr *at, socklen_t len, struct weft_identity *who);
 
 /* Names to addresses: IP addresses; names of peers in the configuration (the first address of each
@@ -97,9 +100,9 @@ enum weft_err weft_whois(
  * AI_NUMERICHOST count; NULL = any. The list is freed by weft_freeaddrinfo().
  * WEFT_ENOENT: no such name, or none of that family. Threads: any. Blocks: for /etc/services.
  * Spec: RFC 3493 section 6.1. Since: 0.1 */
-enum weft_err weft_getaddrinfo(struct weft_node *n, const char *host, const char *service,
+WEFT_API enum weft_err weft_getaddrinfo(struct weft_node *n, const char *host, const char *service,
 	const struct addrinfo *hints, struct addrinfo **out);
-void weft_freeaddrinfo(struct addrinfo *list);
+WEFT_API void weft_freeaddrinfo(struct addrinfo *list);
 
 #ifdef __cplusplus
 }

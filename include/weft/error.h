@@ -3,6 +3,13 @@
 #ifndef WEFT_ERROR_H
 #define WEFT_ERROR_H
 
+/* On what the library exports: it is built with all else hidden. */
+#if defined(__GNUC__)
+#define WEFT_API __attribute__((visibility("default")))
+#else
+#define WEFT_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,7 +41,7 @@ enum weft_err {
 
 /* Gives a short English text for e: "permission denied". Never NULL; static storage.
  * Threads: any. Blocks: no. Since: 0.1 */
-const char *weft_err_text(enum weft_err e);
+WEFT_API const char *weft_err_text(enum weft_err e);
 
 #ifdef __cplusplus
 }

@@ -28,10 +28,10 @@ struct weft_event {
 
 /* Readable while events wait. Owned by the node: do not read or close it. Valid from
  * weft_node_new() to weft_node_free(). Threads: any. Blocks: no. Since: 0.1 */
-int weft_event_fd(const struct weft_node *n);
+WEFT_API int weft_event_fd(const struct weft_node *n);
 /* Takes the oldest. The queue holds 256; what finds it full is counted in events_lost.
  * WEFT_EAGAIN: none; WEFT_EINVAL: size. Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_event_next(struct weft_node *n, struct weft_event *out);
+WEFT_API enum weft_err weft_event_next(struct weft_node *n, struct weft_event *out);
 
 #ifdef __cplusplus
 }

@@ -101,7 +101,7 @@ struct weft_config {
  * WEFT_EPARSE: line and column say where; WEFT_EINVAL: not exactly one source, a bad value or
  * size; WEFT_ENOENT, WEFT_EPERM: the file; WEFT_ENOMEM.
  * Threads: any. Blocks: for the file. Since: 0.1 */
-enum weft_err weft_node_new(
+WEFT_API enum weft_err weft_node_new(
 	const struct weft_config *c, struct weft_node **out, struct weft_detail *why);
 
 /* Makes the namespace, its interface and the sockets, and starts the threads. On failure the node
@@ -110,48 +110,48 @@ enum weft_err weft_node_new(
  * WEFT_EPERM: text names the setting or profile that forbids it; WEFT_EADDRINUSE: the port;
  * WEFT_ENOTSUP, WEFT_ENOMEM, WEFT_EIO.
  * Threads: any, one at a time for a node. Blocks: some ms. Since: 0.1 */
-enum weft_err weft_node_start(struct weft_node *n, struct weft_detail *why);
+WEFT_API enum weft_err weft_node_start(struct weft_node *n, struct weft_detail *why);
 
 /* Stops the threads and closes the interface. Calls that block in this node return WEFT_ECLOSED.
  * Sockets from it stay open and lead nowhere. A stopped node may be started again, in a new
  * namespace. Stopping a node that is not started does nothing.
  * Threads: any, one at a time for a node. Blocks: some ms. Since: 0.1 */
-void weft_node_stop(struct weft_node *n);
+WEFT_API void weft_node_stop(struct weft_node *n);
 
 /* Stops and frees. NULL is allowed. No other call may be under way, or come after. Wipes keys.
  * Threads: any. Blocks: some ms. Since: 0.1 */
-void weft_node_free(struct weft_node *n);
+WEFT_API void weft_node_free(struct weft_node *n);
 
 /* Replaces the configuration: peers that stay keep their sessions, counters and endpoints;
  * addresses that stay are not touched, so sockets bound to them live on. log, state_dir, workers
  * and flags of c are ignored. On failure of the check nothing has changed.
  * Results as of weft_node_new(), and WEFT_EADDRINUSE for another listen port.
  * Threads: any, one at a time for a node. Blocks: for the file. Since: 0.1 */
-enum weft_err weft_node_reload(
+WEFT_API enum weft_err weft_node_reload(
 	struct weft_node *n, const struct weft_config *c, struct weft_detail *why);
 
 /* The node's public key, and the UDP port of its started sockets (0: not started).
  * Threads: any. Blocks: no. Since: 0.1 */
-void weft_node_public_key(const struct weft_node *n, uint8_t out[WEFT_KEY_LEN]);
-uint16_t weft_node_port(const struct weft_node *n);
+WEFT_API void weft_node_public_key(const struct weft_node *n, uint8_t out[WEFT_KEY_LEN]);
+WEFT_API uint16_t weft_node_port(const struct weft_node *n);
 
 /* The user and the network namespace of a started node, for setns(2) in a child process: new
  * close-on-exec descriptors, the caller's. *user is -1 where none was needed (CAP_NET_ADMIN).
  * WEFT_ECLOSED: not started. Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_node_namespaces(const struct weft_node *n, int *user, int *net);
+WEFT_API enum weft_err weft_node_namespaces(const struct weft_node *n, int *user, int *net);
 
-/* Counters since the start. */
+/* Counters since the start. A frame is a packet, or a large one that offloads split or join. */
 struct weft_stats {
 	size_t size;
-	uint64_t rx_bytes, rx_packets;       /* inner, from peers into the node's sockets */
-	uint64_t tx_bytes, tx_packets;       /* inner, from the sockets to peers */
+	uint64_t rx_bytes, rx_frames;        /* inner, from peers into the node's sockets */
+	uint64_t tx_bytes, tx_frames;        /* inner, from the sockets to peers */
 	uint64_t rx_datagrams, tx_datagrams; /* outer */
 	uint64_t drops;                      /* packets that could not go on, for whatever reason */
 	uint64_t recovered;                  /* packets lost on the way and made good */
 	uint64_t events_lost;                /* events that found the queue full */
 };
 /* WEFT_ECLOSED: not started; WEFT_EINVAL: size. Threads: any. Blocks: some ms. Since: 0.1 */
-enum weft_err weft_node_stats(struct weft_node *n, struct weft_stats *out);
+WEFT_API enum weft_err weft_node_stats(struct weft_node *n, struct weft_stats *out);
 
 /* A peer as it is now. */
 struct weft_peer {
@@ -167,15 +167,17 @@ struct weft_peer {
 /* Writes up to cap peers, in the order of the configuration, and their number to *n; v[0].size
  * must be set. WEFT_EMSGSIZE: there are more than cap, *n tells how many.
  * WEFT_ECLOSED: not started. Threads: any. Blocks: no. Since: 0.1 */
-enum weft_err weft_node_peers(struct weft_node *n, struct weft_peer *v, size_t cap, size_t *count);
+WEFT_API enum weft_err weft_node_peers(
+	struct weft_node *n, struct weft_peer *v, size_t cap, size_t *count);
 
 /* Keys. weft_key_generate() makes a private key from the system's entropy; weft_key_public() gives
  * its public key; weft_key_format() writes base64; weft_key_parse() reads it: WEFT_EPARSE.
  * Threads: any. Blocks: no. Spec: RFC 7748 section 5, RFC 4648 section 4. Since: 0.1 */
-enum weft_err weft_key_generate(uint8_t out[WEFT_KEY_LEN]);
-enum weft_err weft_key_public(const uint8_t private_key[WEFT_KEY_LEN], uint8_t out[WEFT_KEY_LEN]);
-void weft_key_format(const uint8_t key[WEFT_KEY_LEN], char out[WEFT_KEY_TEXT_LEN]);
-enum weft_err weft_key_parse(const char *text, uint8_t out[WEFT_KEY_LEN]);
+WEFT_API enum weft_err weft_key_generate(uint8_t out[WEFT_KEY_LEN]);
+WEFT_API enum weft_err weft_key_public(
+	const uint8_t private_key[WEFT_KEY_LEN], uint8_t out[WEFT_KEY_LEN]);
+WEFT_API void weft_key_format(const uint8_t key[WEFT_KEY_LEN], char out[WEFT_KEY_TEXT_LEN]);
+WEFT_API enum weft_err weft_key_parse(const char *text, uint8_t out[WEFT_KEY_LEN]);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,7 @@ conf_free(struct conf *c)
 	for (size_t i = 0; i < c->peers_n; i++) {
 		free(c->peers[i].allowed.v);
 		free(c->peers[i].endpoint.host);
+		free(c->peers[i].name);
 	}
 	if (c->peers) {
 		secret_wipe(c->peers, c->peers_n * sizeof(*c->peers));
@@ -464,6 +465,7 @@ conf_parse(const char *text, size_t len, const struct conf_options *options, str
 	p.conf->interface.policy = CONF_POLICY_DEFAULT;
 	read_lines(&p, text, len);
 	conf_policy_spread(p.conf);
+	conf_names_check(&p);
 	if (p.conf->interface.pos.line == 0 && report->errors == 0) {
 		conf_note_add(report, CONF_SEVERITY_ERROR, start, 0, "[Interface]",
 			"the file has no such section%s",

@@ -24,6 +24,7 @@
 #define CONF_HOOK_MAX (128u << 10) /* bytes; the kernel's limit for one argument of a command */
 #define CONF_HOST_MAX 253          /* characters of a host name, as in RFC 1035 */
 #define CONF_SCOPE_MAX 15          /* characters of an interface name */
+#define CONF_PEER_NAME_MAX 63      /* characters of a peer's name: a label's, RFC 1035 */
 #define CONF_TABLE_MAX 31          /* characters of a routing table's name */
 #define CONF_WORKERS_MAX 16
 #define CONF_FEC_PERCENT_MAX 100
@@ -119,6 +120,8 @@ struct conf_peer {
 	struct conf_pos pos; /* of [Peer] */
 	uint8_t public_key[KEY_LEN];
 	struct conf_pos public_key_pos;
+	char *name; /* no two peers have the same, in any letter case; NULL = none */
+	struct conf_pos name_pos;
 	bool has_psk; /* a preshared key of zeros means none */
 	uint8_t psk[KEY_LEN];
 	struct conf_pos psk_pos;

@@ -29,6 +29,7 @@ enum conf_key_id {
 	CONF_KEY_OFFLOAD,
 	CONF_KEY_AEAD,
 	CONF_KEY_PUBLIC_KEY,
+	CONF_KEY_NAME,
 	CONF_KEY_PRESHARED_KEY,
 	CONF_KEY_ALLOWED_IPS,
 	CONF_KEY_ENDPOINT,
@@ -122,6 +123,11 @@ bool conf_value_table(
 bool conf_value_allowed(struct conf_report *r, const struct conf_value *v, struct ip_prefix *out);
 bool conf_value_address(struct conf_report *r, const struct conf_value *v, struct ip_prefix *out);
 bool conf_value_dns(struct conf_report *r, const struct conf_value *v, bool *is_server);
+/* --- conf_name.c --- */
+/* *out is allocated. */
+bool conf_value_peer_name(struct conf_reader *p, const struct conf_value *v, char **out);
+/* Are there two peers of one name? */
+void conf_names_check(struct conf_reader *p);
 /* --- conf_policy.c --- */
 bool conf_value_fec(struct conf_report *r, const struct conf_value *v, struct conf_policy *out);
 bool conf_value_cipher(struct conf_report *r, const struct conf_value *v, struct conf_policy *out);

@@ -262,6 +262,19 @@ read_endpoint(struct conf_reader *p, const struct conf_value *v)
 }
 
 static void
+read_name(struct conf_reader *p, const struct conf_value *v)
+{
+	char *name;
+	if (!conf_value_peer_name(p, v, &name)) {
+		return;
+	}
+	char **old = &p->peer->name;
+	set_pos(p, v, &p->peer->name_pos, *old && strcmp(*old, name) == 0);
+	free(*old);
+	*old = name;
+}
+
+static void
 read_keepalive(struct conf_reader *p, const struct conf_value *v)
 {
 	uint32_t n = 0;
@@ -369,6 +382,9 @@ conf_item_read(struct conf_reader *p, const struct conf_value *v)
 	case CONF_KEY_PUBLIC_KEY:
 		p->has_seen_public_key = true;
 		read_public_key(p, v);
+		break;
+	case CONF_KEY_NAME:
+		read_name(p, v);
 		break;
 	case CONF_KEY_PRESHARED_KEY:
 		read_preshared_key(p, v);

@@ -77,7 +77,8 @@ conf_reads_every_key(void **state)
 		"AllowedIPs = 10.0.0.0/24, fd00::/64\nAllowedIPs = 1.2.3.4\n"
 		"Endpoint = Host.Example:1\nPersistentKeepalive = 25\nExtensions = off\n"
 		"Fec = 30%\nFecDelay = 50\nCipher = AES-256-gcm\n"
-		"[Peer]\nPublicKey = " KEY_A "\nEndpoint = [fe80::5%wan0]:65535\n");
+		"[Peer]\nPublicKey = " KEY_A
+		"\nEndpoint = [fe80::5%wan0]:65535\nName = db.Site-2\n");
 	const struct conf_interface *i = &c->interface;
 	uint8_t a[KEY_LEN], b[KEY_LEN];
 	assert_int_equal(key_decode_base64(KEY_A, 44, a), WEFT_OK);
@@ -126,6 +127,9 @@ conf_reads_every_key(void **state)
 	assert_int_equal(p->policy.fec_delay_pos.line, 29);
 	assert_int_equal(p->policy.cipher, CONF_CIPHER_AES_256_GCM);
 	assert_int_equal(p->policy.cipher_pos.line, 30);
+	assert_null(p->name);
+	assert_string_equal(c->peers[1].name, "db.Site-2");
+	assert_int_equal(c->peers[1].name_pos.line, 34);
 	p = &c->peers[1];
 	assert_int_equal(p->pos.line, 31);
 	assert_false(p->has_psk);
@@ -737,6 +741,28 @@ put_peer(struct text *t, const struct model_peer *m)
 }
 
 static void
+conf_names_of_peers_have_a_form_and_one_owner(void **state)
+{
+	(void)state;
+	static const struct fault faults[] = {
+		{HEAD PEER "Name = a_b\n", 5, 8, "Name", "letter"},
+		{HEAD PEER "Name = a b\n", 5, 8, "Name", "letter"},
+		{HEAD PEER "Name = 10.0.0.1\n", 5, 8, "Name", "number"},
+		{HEAD PEER "Name = a..b\n", 5, 8, "Name", "empty"},
+		{HEAD PEER "Name = a.\n", 5, 8, "Name", "dot"},
+		{HEAD PEER
+			"Name = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n",
+			5, 8, "Name", "63"},
+		{HEAD PEER "Name = a\nName = b\n", 6, 8, "Name", "line 5"},
+		{HEAD PEER "Name = Db\n[Peer]\nPublicKey = " KEY_A "\nName = dB\n", 8, 8, "Name",
+			"line 5"},
+	};
+	expect_faults(faults, sizeof(faults) / sizeof(faults[0]), true);
+	conf_free(PARSE_OK(
+		HEAD PEER "Name = a\n[Peer]\nPublicKey = " KEY_A "\nName = b\n" PEER "Name = a\n"));
+}
+
+static void
 conf_random_dialects_read_back(void **state)
 {
 	(void)state;
@@ -836,6 +862,7 @@ main(void)
 		cmocka_unit_test(conf_long_lines_are_read_and_long_values_answered_shortly),
 		cmocka_unit_test(conf_random_dialects_read_back),
 		cmocka_unit_test(conf_names_of_interfaces_are_checked),
+		cmocka_unit_test(conf_names_of_peers_have_a_form_and_one_owner),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
