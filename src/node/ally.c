@@ -261,7 +261,7 @@ ally_take_hello(
 	struct wire_ext_hello h;
 	uint64_t id;
 	wg_hello_tick(&a->hello, now);
-	if (wg_hello_state(&a->hello, 0) == WG_HELLO_STATE_STOCK) {
+	if (wg_hello_is_silent(&a->hello)) {
 		end_recovery(a, now);
 	}
 	if (a->recovery && !mono_is_before(now, a->ends_at)) {

@@ -145,6 +145,16 @@ wg_hello_frame_in(
 }
 
 bool
+wg_hello_is_silent(const struct wg_hello *h)
+{
+	/* As many requests as leave in 3 s, or waits for data. */
+	const struct wg_hello_slot *s = &h->slots[0];
+	return s->state == WG_HELLO_STATE_STOCK ||
+	       (s->state == WG_HELLO_STATE_ASKING && !s->is_presumed &&
+		       (s->tries > 12 || s->due.ns == MONO_NEVER.ns));
+}
+
+bool
 wg_hello_is_asking(const struct wg_hello *h, uint64_t session)
 {
 	size_t at = find(h, session);

@@ -114,6 +114,9 @@ void wg_hello_session(struct wg_hello *h, struct mono now, uint64_t session, boo
  * become agreed. */
 bool wg_hello_frame_in(
 	struct wg_hello *h, struct mono now, uint64_t session, const struct wire_ext_hello *hello);
+/* Nothing is agreed in the newest session, and need not be expected soon: what an agreement is for
+ * may be let go of. */
+bool wg_hello_is_silent(const struct wg_hello *h);
 /* Does it want to be told of what arrives in that session? */
 bool wg_hello_is_asking(const struct wg_hello *h, uint64_t session);
 /* Packets left in that session, or messages arrived: known peers are asked again and again, but

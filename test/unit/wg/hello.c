@@ -582,6 +582,7 @@ known_peer_is_asked_only_while_packets_pass(void **state)
 	}
 	assert_int_equal(requests, 3);
 	assert_int_equal(wg_hello_state(&h, 1), ASKS);
+	assert_true(wg_hello_is_silent(&h));
 	/* A packet either way, and it goes on at once; more packets change nothing. */
 	for (int i = 0; i < 2; i++) {
 		now = T0 + (60 + i) * S;
