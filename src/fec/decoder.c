@@ -456,11 +456,9 @@ fec_decoder_packet(
 		if (!hold(d, r, &p)) {
 			pass(out, &p);
 		}
-	} else if (is_source && r && r->is_held) {
-		fec_hold_confirm(&d->hold, r, a->ecn); /* recovered before, and still waiting */
-	} else if (is_source) {
-		/* Older than all records; or recovered and on its way out: that one will find its
-		 * counter used. */
+	} else if (is_source && !(r && fec_hold_confirm(&d->hold, r, counter, a->ecn))) {
+		/* Older than all records; or recovered and on its way out at once: that one will
+		 * find its counter used. */
 		pass(out, &p);
 	}
 	if (is_filling) {

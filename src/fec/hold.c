@@ -100,12 +100,18 @@ fec_hold_add_ready(struct fec_hold *h, const struct fec_held *p)
 	return at != NULL;
 }
 
-void
-fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint8_t ecn)
+bool
+fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint64_t counter, uint8_t ecn)
 {
-	weft_dassert(r->is_held);
-	h->held[r->held].is_recovered = false;
-	h->held[r->held].ecn = ecn;
+	struct fec_held *p = &h->held[r->held];
+	/* The record does not say whether it was ever held; others may have its number by now. */
+	bool is_here = ((r->held - h->first) & h->mask) < h->last - h->first;
+	if (!is_here || p->counter != counter || p->is_done) {
+		return false;
+	}
+	p->is_recovered = false;
+	p->ecn = ecn;
+	return true;
 }
 
 void

@@ -53,8 +53,10 @@ bool fec_hold_is_ordered(const uint8_t *packet, size_t len);
 bool fec_hold_add(struct fec_hold *h, const struct fec_held *p, struct fec_record *r);
 /* Adds one that goes out at once, behind those that do already. */
 bool fec_hold_add_ready(struct fec_hold *h, const struct fec_held *p);
-/* r, which is held as recovered, has come by itself. */
-void fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint8_t ecn);
+/* r, which was recovered, has come by itself. True: the recovered one is here still, and goes out
+ * in its turn as if it had come. */
+bool fec_hold_confirm(
+	struct fec_hold *h, const struct fec_record *r, uint64_t counter, uint8_t ecn);
 /* r, which is held, goes out. */
 void fec_hold_release(struct fec_hold *h, struct fec_record *r);
 /* Moves a class's turn up to `limit` at most; what waited and has its turn is released. True: it

@@ -76,11 +76,7 @@ check(struct sim_world *w, const struct sim_loss_story *s, const struct reorder_
 	double most = (double)s->ways[0].packets * (0.1 + 5 * c->share);
 	sim_check(w->report, (double)repairs <= most, "%llu REPAIRs, and at most %.0f may be",
 		(unsigned long long)repairs, most);
-	/* The first of all is not waited for, since nobody is known to repair. README.md has what
-	 * is known of the others. */
-	double late = c->share * (double)s->ways[0].packets;
-	sim_check(w->report,
-		!c->is_tcp || c->late_ns >= HOLD_NS || (double)w->ledger.late_tcp <= 2 + late / 50,
+	sim_check(w->report, !c->is_tcp || c->late_ns >= HOLD_NS || w->ledger.late_tcp == 0,
 		"%llu TCP packets went out in disorder that the hold mends",
 		(unsigned long long)w->ledger.late_tcp);
 	/* Of what came twice once is dropped; so is the late original of a recovered one. */

@@ -234,6 +234,36 @@ a_class_does_not_wait_for_the_other(void **state)
 	journey_end(&j);
 }
 
+/* Recovered and released, but not taken yet: what comes before that goes first. */
+static void
+a_late_original_goes_out_in_the_place_of_the_recovered_one(void **state)
+{
+	(void)state;
+	struct journey j;
+	begin(&j, 1, 100, RTT);
+	struct line *l = &j.line;
+	uint64_t first = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t late = line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	uint64_t repair = line_ahead(l, WIRE_EXT_CLASS_LARGE, 1);
+	line_source(l, j.now_ns, PACKET_TCP_DATA, 1000);
+	line_arrive(l, j.now_ns, first + 1);
+	line_arrive(l, j.now_ns, repair);
+	line_arrive(l, j.now_ns, repair + 1);
+	line_take(l, j.now_ns);
+	size_t before = l->log_n;
+	/* Within one batch. */
+	line_arrive(l, j.now_ns, first);
+	line_arrive(l, j.now_ns, late);
+	line_take(l, j.now_ns);
+	assert_int_equal(l->log_n, before + 4);
+	for (size_t i = 1; i < 4; i++) {
+		assert_true(l->log[before + i] > l->log[before + i - 1]);
+	}
+	assert_false(line_at(l, late)->is_recovered);
+	journey_end(&j);
+}
+
 /* Large segments and the small last one of what an application wrote are one flow. */
 static void
 a_packet_does_not_overtake_a_waiting_one_of_the_other_class(void **state)
@@ -382,6 +412,7 @@ main(void)
 		cmocka_unit_test(waits_are_what_the_rule_says_to_the_nanosecond),
 		cmocka_unit_test(a_tcp_flow_keeps_its_order_unless_the_bound_was_hit),
 		cmocka_unit_test(a_class_does_not_wait_for_the_other),
+		cmocka_unit_test(a_late_original_goes_out_in_the_place_of_the_recovered_one),
 		cmocka_unit_test(a_packet_does_not_overtake_a_waiting_one_of_the_other_class),
 		cmocka_unit_test(nothing_waits_with_the_hold_off),
 		cmocka_unit_test(nothing_waits_while_nobody_repairs),
