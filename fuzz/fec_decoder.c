@@ -273,8 +273,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	weft_assert(t);
 	t->now = (struct mono){WEFT_NS_PER_S};
 	const struct gf256 *gf = gf256_get(GF256_ISA_AUTO);
-	const struct fec_encoder_config e = {gf, RECORDS, STORE_BYTES, PACKET_MAX, FRAME_MAX};
-	const struct fec_decoder_config d = {gf, RECORDS, STORE_BYTES, PACKET_MAX};
+	const struct fec_encoder_config e = {.gf = gf,
+		.records = RECORDS,
+		.bytes = STORE_BYTES,
+		.packet_max = PACKET_MAX,
+		.frame_max = FRAME_MAX};
+	const struct fec_decoder_config d = {
+		.gf = gf, .records = RECORDS, .bytes = STORE_BYTES, .packet_max = PACKET_MAX};
 	weft_assert(fec_encoder_new(&e, &t->e) == WEFT_OK);
 	weft_assert(fec_decoder_new(&d, &t->d) == WEFT_OK);
 	struct reader r;

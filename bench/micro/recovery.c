@@ -66,7 +66,11 @@ make_packet(struct rng *r, uint8_t *out)
 static bool
 new_encoder(const struct gf256 *gf, struct fec_encoder **out)
 {
-	const struct fec_encoder_config c = {gf, RECORDS, STORE_BYTES, PACKET, FRAME_MAX};
+	const struct fec_encoder_config c = {.gf = gf,
+		.records = RECORDS,
+		.bytes = STORE_BYTES,
+		.packet_max = PACKET,
+		.frame_max = FRAME_MAX};
 	return fec_encoder_new(&c, out) == WEFT_OK;
 }
 
@@ -192,7 +196,8 @@ static void
 prepare(void *ctx)
 {
 	struct receiver *r = ctx;
-	const struct fec_decoder_config c = {r->gf, RECORDS, STORE_BYTES, PACKET};
+	const struct fec_decoder_config c = {
+		.gf = r->gf, .records = RECORDS, .bytes = STORE_BYTES, .packet_max = PACKET};
 	fec_decoder_free(r->d);
 	if (fec_decoder_new(&c, &r->d)) {
 		r->d = NULL;

@@ -135,8 +135,8 @@ static json_t *
 fec_rx_json(const struct fec_decoder_stats *r)
 {
 	int64_t hold_avg_ns = r->held > 0 ? (int64_t)(r->hold_ns_sum / r->held) : 0;
-	return json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			 "s:o, s:o, s:o}",
 		"received", count_json(r->received), "lost", count_json(r->lost), "runs",
 		count_json(r->runs), "recovered_ahead", count_json(r->recovered_ahead),
 		"recovered_answer", count_json(r->recovered_answer), "given_up",
@@ -144,7 +144,8 @@ fec_rx_json(const struct fec_decoder_stats *r)
 		count_json(r->overflowed), "repairs", count_json(r->repairs), "repairs_useless",
 		count_json(r->repairs_useless), "repairs_refused", count_json(r->repairs_refused),
 		"held", count_json(r->held), "hold_avg_ms", ms_json(hold_avg_ns), "hold_max_ms",
-		ms_json((int64_t)r->hold_ns_max), "hold_sum_ms", ms_json((int64_t)r->hold_ns_sum));
+		ms_json((int64_t)r->hold_ns_max), "hold_sum_ms", ms_json((int64_t)r->hold_ns_sum),
+		"unawake", count_json(r->unawake), "jumps", count_json(r->jumps));
 }
 
 /* Without a state: what is set, and why nothing is done. */
@@ -166,7 +167,7 @@ fec_json(const struct ally_info *a)
 	}
 	json_t *more = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"loss", real_json(f->loss), "burst", real_json(f->burst), "residual",
 		real_json(f->residual), "overhead", real_json(f->overhead), "ahead_share",
 		real_json(f->ahead_share), "rtt_ms",
@@ -179,7 +180,8 @@ fec_json(const struct ally_info *a)
 		count_json(f->ce_marked), "peer_lost", count_json(f->peer_lost),
 		"peer_recovered_ahead", count_json(f->peer_recovered_ahead),
 		"peer_recovered_answer", count_json(f->peer_recovered_answer), "peer_given_up",
-		count_json(f->peer_given_up), "rx", fec_rx_json(&f->rx));
+		count_json(f->peer_given_up), "memory_bytes", count_json(f->memory),
+		"memory_refusals", count_json(f->memory_refusals), "rx", fec_rx_json(&f->rx));
 	bool ok = more && json_object_update(o, more) == 0;
 	json_decref(more);
 	if (!ok) {

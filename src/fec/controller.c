@@ -48,6 +48,7 @@ static const struct {
 	[FEC_WHY_CONGESTED] = {"congested",
 		"loss with rising delay is congestion: repairs held back"},
 	[FEC_WHY_FIXED] = {"fixed", "a fixed share is sent ahead, by configuration"},
+	[FEC_WHY_MEMORY] = {"memory", "the memory for loss recovery with all peers is spent"},
 };
 
 const char *

@@ -42,8 +42,9 @@ enum fec_why {
 	FEC_WHY_CONGESTED, /* loss comes with rising delay: congestion, not answered by more packets
 			    */
 	FEC_WHY_FIXED,
+	FEC_WHY_MEMORY, /* the budget for all peers is spent: nothing is remembered */
 };
-#define FEC_WHY_COUNT 7
+#define FEC_WHY_COUNT 8
 const char *fec_why_name(enum fec_why w); /* "clean": the key in JSON */
 const char *fec_why_text(enum fec_why w); /* one sentence for people */
 

@@ -35,7 +35,8 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 {
 	if (!c->gf || c->records < RECORDS_MIN || c->records > RECORDS_MAX ||
 		(c->records & (c->records - 1)) || c->bytes < FEC_STORE_MIN ||
-		c->bytes > FEC_STORE_MAX || c->packet_max < FEC_PACKET_MIN ||
+		c->bytes > FEC_STORE_MAX || c->records_max > RECORDS_MAX ||
+		c->bytes_max > FEC_STORE_MAX || c->packet_max < FEC_PACKET_MIN ||
 		c->packet_max > FEC_PACKET_MAX) {
 		return WEFT_EINVAL;
 	}
@@ -44,8 +45,11 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 		return WEFT_ENOMEM;
 	}
 	d->gf = c->gf;
-	d->records = c->records;
-	d->bytes = c->bytes;
+	d->records = d->records_min = c->records;
+	d->bytes = d->bytes_min = (uint32_t)fec_store_size(c->bytes);
+	d->records_max = c->records_max;
+	d->bytes_max = c->bytes_max;
+	d->budget = c->budget;
 	d->packet_max = c->packet_max;
 	d->is_trusted = true;
 	d->skips = SKIPS_MAX;
@@ -65,6 +69,10 @@ give_memory_back(struct fec_decoder *d)
 		fec_hold_fini(&d->hold);
 		fec_gaps_fini(&d->gaps);
 		d->has_memory = false;
+		fec_budget_give(d->budget, d->size);
+		d->size = 0;
+		d->records = d->records_min;
+		d->bytes = d->bytes_min;
 	}
 }
 
@@ -87,11 +95,23 @@ fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns)
 		d->rtt_ns + HOLD_MARGIN_NS < HOLD_MAX_NS ? d->rtt_ns + HOLD_MARGIN_NS : HOLD_MAX_NS;
 }
 
+static uint64_t
+size_of(const struct fec_decoder *d, uint32_t records, uint32_t bytes)
+{
+	return records * (sizeof(struct fec_record) + sizeof(struct fec_held) + sizeof(uint32_t)) +
+	       fec_store_size(bytes) + FEC_UNKNOWNS_MAX * ((uint64_t)d->packet_max + FEC_LEN_BYTES);
+}
+
 static bool
 take_memory(struct fec_decoder *d)
 {
-	if (!fec_gaps_init(&d->gaps, d->records)) {
+	d->size = size_of(d, d->records, d->bytes);
+	if (!fec_budget_take(d->budget, d->size, FEC_BUDGET_NEED)) {
+		d->size = 0;
 		return false;
+	}
+	if (!fec_gaps_init(&d->gaps, d->records)) {
+		goto undo_budget;
 	}
 	if (!fec_hold_init(&d->hold, d->records)) {
 		goto undo_gaps;
@@ -110,13 +130,57 @@ undo_hold:
 	fec_hold_fini(&d->hold);
 undo_gaps:
 	fec_gaps_fini(&d->gaps);
+undo_budget:
+	fec_budget_give(d->budget, d->size);
+	d->size = 0;
 	return false;
+}
+
+/* Room for what is held: the gap that TCP waits behind is a round trip long, and more. */
+static bool
+grow_records(struct fec_decoder *d, uint32_t n)
+{
+	if (!fec_gaps_grow(&d->gaps, n)) {
+		return false;
+	}
+	d->records = n;
+	return fec_hold_grow(&d->hold, n);
+}
+
+bool
+fec_decoder_grow(struct fec_decoder *d)
+{
+	if (!d->is_short_of_records && !d->is_short_of_bytes) {
+		return true;
+	}
+	uint32_t records = d->records << (d->is_short_of_records && d->records < d->records_max);
+	uint32_t bytes = d->bytes << (d->is_short_of_bytes && d->bytes < d->bytes_max);
+	d->is_short_of_records = d->is_short_of_bytes = false;
+	uint64_t more = size_of(d, records, bytes) - d->size;
+	if (!d->has_memory || more == 0) {
+		return true;
+	}
+	if (!fec_budget_take(d->budget, more, FEC_BUDGET_GROWTH)) {
+		return false;
+	}
+	d->size += more;
+	bool is_done = (bytes == d->bytes || fec_store_grow(&d->store, bytes)) &&
+		       (records == d->records || grow_records(d, records));
+	d->bytes = (uint32_t)d->store.cap;
+	return is_done;
+}
+
+uint64_t
+fec_decoder_size(const struct fec_decoder *d)
+{
+	return sizeof(*d) + d->size;
 }
 
 bool
 fec_decoder_wake(struct fec_decoder *d, uint64_t counter)
 {
 	if (!d->has_memory && !take_memory(d)) {
+		d->stats.unawake++;
 		return false;
 	}
 	fec_gaps_start(&d->gaps, counter);
@@ -140,6 +204,7 @@ fall_asleep(struct fec_decoder *d)
 {
 	d->next = d->gaps.high;
 	d->is_awake = false;
+	d->asleep_at = d->now;
 }
 
 static void
@@ -153,11 +218,16 @@ sleep_if_quiet(struct fec_decoder *d)
 struct mono
 fec_decoder_rest_at(const struct fec_decoder *d, int64_t quiet_ns)
 {
+	if (!d->has_memory) {
+		return MONO_NEVER;
+	}
+	if (!d->is_awake) {
+		return mono_add_ns(d->asleep_at, quiet_ns);
+	}
 	/* Lost frames of the other side's are never judged when no source comes behind them. */
 	bool is_idle = fec_gaps_is_idle(&d->gaps) && fec_hold_is_empty(&d->hold) &&
 		       d->report.settle_ns == INT64_MAX;
-	return d->has_memory && (!d->is_awake || is_idle) ? mono_add_ns(d->highest_at, quiet_ns)
-							  : MONO_NEVER;
+	return is_idle ? mono_add_ns(d->highest_at, quiet_ns) : MONO_NEVER;
 }
 
 void
@@ -175,16 +245,22 @@ fec_decoder_rest(struct fec_decoder *d, struct mono now, int64_t quiet_ns)
 /* The share of records and of bytes that may be held: beyond it waits end at once, before new
  * packets would find no room. */
 static bool
-is_pressed(const struct fec_decoder *d)
+is_pressed(struct fec_decoder *d)
 {
 	if (fec_hold_is_empty(&d->hold)) {
 		return false;
 	}
 	const struct fec_hold *h = &d->hold;
-	return d->store.head - fec_hold_floor(h) > d->store.cap / 2 ||
-	       h->last - h->first > h->mask / 2 ||
-	       (h->waiting_n[0] && d->gaps.high - h->turn[0] > d->records / 2) ||
-	       (h->waiting_n[1] && d->gaps.high - h->turn[1] > d->records / 2);
+	uint64_t bytes = d->store.head - fec_hold_floor(h);
+	uint64_t records = h->last - h->first;
+	for (int k = 0; k < WIRE_EXT_CLASS_COUNT; k++) {
+		uint64_t behind = h->waiting_n[k] > 0 ? d->gaps.high - h->turn[k] : 0;
+		records = behind > records ? behind : records;
+	}
+	/* Before it comes to that. */
+	d->is_short_of_bytes |= bytes > d->store.cap / 8 * 3;
+	d->is_short_of_records |= records > d->records / 8 * 3;
+	return bytes > d->store.cap / 2 || records > d->records / 2;
 }
 
 /* A request that waits for repairs sent ahead is answered so much later. */
@@ -235,6 +311,7 @@ drop_below(struct fec_decoder *d, uint64_t low)
 	}
 	if (g->given_up != given_up) {
 		fec_report_changed(d);
+		d->is_short_of_records = true;
 	}
 }
 
@@ -252,6 +329,7 @@ jump(struct fec_decoder *d, uint64_t counter)
 	struct fec_gaps *g = &d->gaps;
 	uint64_t skipped = counter - g->high;
 	drop_below(d, g->high);
+	d->is_short_of_records = false; /* no more of them would have been of use */
 	if (d->is_overflowed) {
 		d->stats.overflowed += skipped;
 	} else {

@@ -6,8 +6,9 @@
  * Everything that comes in has passed the AEAD and the replay window. Idle until the first gap
  * or REPAIR: then it copies nothing and costs a comparison a run of packets; again so after 10,000
  * packets without either. Bounds: span 128, 64 unknowns, a ring of bytes; a jump of counters
- * beyond the records starts afresh. Memory is taken when it first wakes; after that no call
- * allocates, until it is given back because nothing came for long. */
+ * beyond the records starts afresh. Memory is taken when it wakes, since what comes from then on is
+ * what repairs are about; more of it by fec_decoder_grow() alone. It is given back when nothing was
+ * missing for long. */
 #ifndef WEFT_FEC_DECODER_H
 #define WEFT_FEC_DECODER_H
 
@@ -17,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/mono.h"
+#include "fec/budget.h"
 #include "wire/ext.h"
 
 struct gf256;
@@ -24,10 +26,12 @@ struct fec_decoder;
 
 struct fec_decoder_config {
 	const struct gf256 *gf;
-	uint32_t records;    /* a power of two, 256..65536 */
-	uint32_t bytes;      /* ring of packets, 64 KiB..64 MiB; rounded down to a power of 2 */
+	uint32_t records; /* a power of two, 256..65536 */
+	uint32_t bytes;   /* ring of packets, 64 KiB..64 MiB; rounded down to a power of 2 */
+	uint32_t records_max, bytes_max; /* likewise, how far they grow; 0: not at all */
 	uint16_t packet_max; /* longest packet that can be stored or recovered; at least what the
 			      * other side protects, or repairs with longer ones are useless */
+	struct fec_budget *budget; /* outlives it; NULL: none */
 };
 
 /* One that came, and was authenticated. */
@@ -96,7 +100,13 @@ struct mono fec_decoder_deadline(const struct fec_decoder *d);
  * 20 ms after totals have changed and nothing is missing; then none. */
 bool fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_feedback *f);
 
-/* Gives the memory back when no new packet has come for `quiet_ns` and nothing waits. */
+/* Grows if it was short of records or of bytes: every step twice as large. Also called without need
+ * it costs a comparison. False: it was, and there is no memory or no budget; what it has stays. */
+bool fec_decoder_grow(struct fec_decoder *d);
+/* Bytes taken now. */
+uint64_t fec_decoder_size(const struct fec_decoder *d);
+/* Gives the memory back when nothing waits, and no new packet has come for `quiet_ns`, or it has
+ * slept for so long. */
 void fec_decoder_rest(struct fec_decoder *d, struct mono now, int64_t quiet_ns);
 /* When that is due; MONO_NEVER while something waits, or when there is none. */
 struct mono fec_decoder_rest_at(const struct fec_decoder *d, int64_t quiet_ns);
@@ -111,6 +121,7 @@ struct fec_decoder_stats {
 	uint64_t held, hold_ns_sum, hold_ns_max; /* received, had to wait, went out; how long */
 	uint64_t overflowed; /* missing after an overflow of our own socket; not counted as lost */
 	uint64_t late;       /* missing ones that came by themselves after the grace */
+	uint64_t unawake;    /* it could not wake for want of memory or budget */
 	uint64_t jumps;      /* counters skipped too many to look for: begun afresh */
 };
 void fec_decoder_stats(const struct fec_decoder *d, struct fec_decoder_stats *out);

@@ -25,8 +25,13 @@ struct fec_reporting {
 
 struct fec_decoder {
 	const struct gf256 *gf;
-	uint32_t records, bytes;
+	uint32_t records, bytes; /* now, or when it wakes */
+	uint32_t records_min, bytes_min, records_max, bytes_max;
+	bool is_short_of_records, is_short_of_bytes;
 	uint16_t packet_max;
+	struct fec_budget *budget;
+	uint64_t size; /* taken from it */
+	struct mono asleep_at;
 
 	bool is_begun; /* a counter has been seen */
 	bool is_awake;

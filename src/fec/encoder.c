@@ -46,8 +46,14 @@ struct fec_encoder {
 	uint64_t floor;                        /* counters below are unknown */
 	uint64_t next;                         /* above the last source */
 	uint64_t newest[WIRE_EXT_CLASS_COUNT]; /* counter + 1 of the last; 0 = none */
+	/* The counter from which on nothing has been written over, and how old the last was that
+	 * had to give way to a newer counter, and to newer bytes. INT64_MAX: none yet. */
+	uint64_t oldest;
+	int64_t gone_record_ns, gone_bytes_ns;
 	uint16_t packet_max, frame_max;
 	bool is_paused;
+	struct fec_budget *budget;
+	uint64_t size; /* taken from it */
 };
 
 enum knowledge {
@@ -67,6 +73,13 @@ struct choice {
 	const uint8_t *data[WIRE_EXT_SPAN_MAX];
 };
 
+static uint64_t
+size_of(uint32_t records, uint32_t bytes, uint16_t frame_max)
+{
+	return sizeof(struct fec_encoder) + records * sizeof(struct record) +
+	       fec_store_size(bytes) + (GF256_ROWS_MAX - 1) * (size_t)frame_max;
+}
+
 enum weft_err
 fec_encoder_new(const struct fec_encoder_config *c, struct fec_encoder **out)
 {
@@ -76,9 +89,13 @@ fec_encoder_new(const struct fec_encoder_config *c, struct fec_encoder **out)
 		c->packet_max > FEC_PACKET_MAX || c->frame_max < FRAME_MIN) {
 		return WEFT_EINVAL;
 	}
+	uint64_t size = size_of(c->records, c->bytes, c->frame_max);
+	if (!fec_budget_take(c->budget, size, c->use)) {
+		return WEFT_ENOMEM;
+	}
 	struct fec_encoder *e = calloc(1, sizeof(*e));
 	if (!e) {
-		return WEFT_ENOMEM;
+		goto undo_budget;
 	}
 	e->records = calloc(c->records, sizeof(*e->records));
 	if (!e->records) {
@@ -98,6 +115,9 @@ fec_encoder_new(const struct fec_encoder_config *c, struct fec_encoder **out)
 	e->packet_max = c->packet_max < fits ? c->packet_max : (uint16_t)fits;
 	e->frame_max = c->frame_max;
 	e->is_paused = true;
+	e->gone_record_ns = e->gone_bytes_ns = INT64_MAX;
+	e->budget = c->budget;
+	e->size = size;
 	*out = e;
 	return WEFT_OK;
 undo_store:
@@ -106,6 +126,8 @@ undo_records:
 	free(e->records);
 undo_encoder:
 	free(e);
+undo_budget:
+	fec_budget_give(c->budget, size);
 	return WEFT_ENOMEM;
 }
 
@@ -116,8 +138,15 @@ fec_encoder_free(struct fec_encoder *e)
 		free(e->batch.rows);
 		fec_store_fini(&e->store);
 		free(e->records);
+		fec_budget_give(e->budget, e->size);
 		free(e);
 	}
+}
+
+uint64_t
+fec_encoder_size(const struct fec_encoder *e)
+{
+	return e->size;
 }
 
 static bool
@@ -143,10 +172,16 @@ grow_records(struct fec_encoder *e, uint32_t n)
 }
 
 bool
-fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes)
+fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes, enum fec_budget_use use)
 {
 	weft_assert(
 		records <= RECORDS_MAX && (records & (records - 1)) == 0 && bytes <= FEC_STORE_MAX);
+	records = records > e->mask + 1 ? records : (uint32_t)e->mask + 1;
+	bytes = bytes > e->store.cap ? bytes : (uint32_t)e->store.cap;
+	uint64_t size = size_of(records, bytes, e->frame_max);
+	if (!fec_budget_take(e->budget, size - e->size, use)) {
+		return false;
+	}
 	/* What the small ring has written over is forgotten; the larger one cannot tell. */
 	for (uint64_t i = 0; i <= e->mask; i++) {
 		const struct record *r = &e->records[i];
@@ -154,8 +189,49 @@ fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes)
 			e->floor = r->mark;
 		}
 	}
-	return (records <= e->mask + 1 || grow_records(e, records)) &&
-	       (bytes <= e->store.cap || fec_store_grow(&e->store, bytes));
+	bool is_done = (records <= e->mask + 1 || grow_records(e, records)) &&
+		       (bytes <= e->store.cap || fec_store_grow(&e->store, bytes));
+	e->gone_record_ns = e->gone_bytes_ns = INT64_MAX;
+	uint64_t taken = size;
+	e->size = size_of((uint32_t)e->mask + 1, (uint32_t)e->store.cap, e->frame_max);
+	fec_budget_give(e->budget, taken - e->size);
+	return is_done;
+}
+
+bool
+fec_encoder_is_short(
+	const struct fec_encoder *e, int64_t keep_ns, uint32_t *records, uint32_t *bytes)
+{
+	bool by_records = e->gone_record_ns < keep_ns && e->mask + 1 < RECORDS_MAX;
+	bool by_bytes = e->gone_bytes_ns < keep_ns && e->store.cap < FEC_STORE_MAX;
+	*records = (uint32_t)(e->mask + 1) << by_records;
+	*bytes = (uint32_t)e->store.cap << by_bytes;
+	return by_records || by_bytes;
+}
+
+/* A record is about to be written for `counter`: notes what had to give way since the last. Each
+ * counter is passed once. */
+static void
+note_gone(struct fec_encoder *e, struct mono now, uint64_t counter)
+{
+	const struct record *over = &e->records[counter & e->mask];
+	if (over->mark > e->floor) {
+		e->gone_record_ns = mono_diff_ns(now, over->sent);
+	}
+	e->oldest = e->oldest > e->floor ? e->oldest : e->floor;
+	if (counter - e->oldest > e->mask) {
+		e->oldest = counter - e->mask;
+	}
+	for (; e->oldest < counter; e->oldest++) {
+		const struct record *r = &e->records[e->oldest & e->mask];
+		if (r->mark != e->oldest + 1) {
+			continue;
+		}
+		if (fec_store_has(&e->store, r->place)) {
+			break;
+		}
+		e->gone_bytes_ns = mono_diff_ns(now, r->sent);
+	}
 }
 
 void
@@ -176,6 +252,7 @@ fec_encoder_source(
 		!fec_store_put(&e->store, packet, (uint16_t)exact, FEC_STORE_FREE, &place)) {
 		return;
 	}
+	note_gone(e, now, counter);
 	enum wire_ext_class class = fec_class(exact);
 	e->newest[class] = counter + 1;
 	e->records[counter & e->mask] = (struct record){

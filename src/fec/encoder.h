@@ -4,7 +4,8 @@
  *
  * Owns copies of the last packets, each as [length, 16 bit | packet], in one ring of bytes and
  * one of records by counter. Decides nothing: when, how many and over what is the
- * controller's. Memory is taken once; no call allocates. */
+ * controller's. Memory is taken when it is made and when it is told to grow; no other call
+ * allocates. */
 #ifndef WEFT_FEC_ENCODER_H
 #define WEFT_FEC_ENCODER_H
 
@@ -14,6 +15,8 @@
 
 #include "base/err.h"
 #include "base/mono.h"
+#include "fec/budget.h"
+#include "fec/budget.h"
 #include "wire/ext.h"
 
 struct gf256;
@@ -23,17 +26,21 @@ struct fec_encoder_config {
 	const struct gf256 *gf;
 	uint32_t records; /* counters remembered; a power of two, 256..65536 */
 	uint32_t bytes;   /* of packets remembered, 64 KiB..64 MiB; rounded down to a power of 2 */
-	uint16_t packet_max; /* longest source packet, 20..FEC_PACKET_MAX; longer ones are not
-			      * protected */
-	uint16_t frame_max;  /* longest REPAIR plaintext, 64..65535; spans shrink so that it is
-			      * kept. A packet is protected only if it is at most this less 7, and
-			      * in full spans if at most this less 23. Frames are sealed without
-			      * padding. */
+	uint16_t packet_max;     /* longest source packet, 20..FEC_PACKET_MAX; longer ones are not
+				  * protected */
+	uint16_t frame_max;      /* longest REPAIR plaintext, 64..65535; spans shrink so that it is
+				  * kept. A packet is protected only if it is at most this less 7, and
+				  * in full spans if at most this less 23. Frames are sealed without
+				  * padding. */
+	enum fec_budget_use use; /* what it is taken as */
+	struct fec_budget *budget; /* outlives it; NULL: none */
 };
 
 WEFT_MUST_CHECK enum weft_err fec_encoder_new(
 	const struct fec_encoder_config *c, struct fec_encoder **out);
 void fec_encoder_free(struct fec_encoder *e);
+/* Bytes taken. */
+uint64_t fec_encoder_size(const struct fec_encoder *e);
 
 /* An IP packet takes this counter. Counters only grow from call to call; those left out carry no
  * source. What lies behind the packet's own length is no part of it; one that contradicts its own
@@ -44,8 +51,13 @@ void fec_encoder_source(struct fec_encoder *e, struct mono now, uint64_t counter
  * given. */
 void fec_encoder_pause(struct fec_encoder *e);
 /* As made with these records and bytes from the start; what is remembered stays. No less than it
- * has. False: no memory, and nothing changed. */
-bool fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes);
+ * has. False: no memory or none left in the budget, and nothing is forgotten for it. */
+bool fec_encoder_grow(
+	struct fec_encoder *e, uint32_t records, uint32_t bytes, enum fec_budget_use use);
+/* What it would have to grow to, twice of either, since it lately forgot sources that were younger
+ * than keep_ns. False: it did not, or both are as large as they get. */
+bool fec_encoder_is_short(
+	const struct fec_encoder *e, int64_t keep_ns, uint32_t *records, uint32_t *bytes);
 /* When the packet with this counter was sent. False: not remembered. */
 bool fec_encoder_sent_at(const struct fec_encoder *e, uint64_t counter, struct mono *out);
 /* Is it a source of this class that is still remembered? Of the missing counters of a FEEDBACK's

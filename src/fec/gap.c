@@ -18,6 +18,23 @@ fec_gaps_init(struct fec_gaps *g, uint32_t n)
 	return true;
 }
 
+bool
+fec_gaps_grow(struct fec_gaps *g, uint32_t n)
+{
+	weft_assert(n > g->mask && (n & (n - 1)) == 0);
+	struct fec_record *to = malloc(n * sizeof(*to));
+	if (!to) {
+		return false;
+	}
+	for (uint64_t c = g->low; c < g->high; c++) {
+		to[c & (n - 1)] = g->records[c & g->mask];
+	}
+	free(g->records);
+	g->records = to;
+	g->mask = n - 1;
+	return true;
+}
+
 void
 fec_gaps_fini(struct fec_gaps *g)
 {

@@ -63,6 +63,8 @@ struct fec_gaps {
 
 /* g is all zeros, or has only counted. n: a power of two. False: no memory. */
 bool fec_gaps_init(struct fec_gaps *g, uint32_t n);
+/* As with that many from the start; what it has stays. False: no memory, and nothing changed. */
+bool fec_gaps_grow(struct fec_gaps *g, uint32_t n);
 void fec_gaps_fini(struct fec_gaps *g);
 /* No records; the next counter is `counter`. Totals stay. */
 void fec_gaps_start(struct fec_gaps *g, uint64_t counter);

@@ -24,6 +24,28 @@ fec_hold_init(struct fec_hold *h, uint32_t n)
 	return true;
 }
 
+bool
+fec_hold_grow(struct fec_hold *h, uint32_t n)
+{
+	weft_assert(n > h->mask && (n & (n - 1)) == 0);
+	struct fec_hold to;
+	if (!fec_hold_init(&to, n)) {
+		return false;
+	}
+	for (uint64_t i = h->first; i != h->last; i++) {
+		to.held[i & to.mask] = h->held[i & h->mask];
+	}
+	for (uint64_t i = h->ready_first; i != h->ready_last; i++) {
+		to.ready[i & to.mask] = h->ready[i & h->mask];
+	}
+	free(h->held);
+	free(h->ready);
+	h->held = to.held;
+	h->ready = to.ready;
+	h->mask = to.mask;
+	return true;
+}
+
 void
 fec_hold_fini(struct fec_hold *h)
 {

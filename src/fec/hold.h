@@ -42,6 +42,8 @@ struct fec_hold {
 
 /* n: a power of two, how many may wait. False: no memory. */
 bool fec_hold_init(struct fec_hold *h, uint32_t n);
+/* As with that many from the start; what it has stays. False: no memory, and nothing changed. */
+bool fec_hold_grow(struct fec_hold *h, uint32_t n);
 void fec_hold_fini(struct fec_hold *h);
 /* Turns begin at `counter`. Nothing may be waiting. */
 void fec_hold_start(struct fec_hold *h, uint64_t counter);

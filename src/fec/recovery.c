@@ -8,24 +8,13 @@
 #include "fec/gf256.h"
 #include "fec/recovery_internal.h"
 
-/* What is remembered: counters of about three round trips at 100,000 packets/s, and of two at
- * 1 Gbit/s the packets, which an answer may ask for. A receiver needs few of them: what its
- * repairs reach over. */
-#define RECORDS_MIN 16384u
-#define RECORDS_MAX 65536u
-#define RECORDS_A_MS 300u
-#define STORE_BYTES_MIN (4u << 20)
-#define STORE_BYTES_MAX (16u << 20)
-#define STORE_BYTES_A_MS 250000u
+#define RATE_SPAN_NS (5 * WEFT_NS_PER_MS)
 /* While nothing was lost lately a flow of up to CALM_RATE packets/s is remembered all the same, at
  * about 20 ns a packet, so that the first loss is answered: a probe, a voice, a TCP connection
  * that begins. Some 40 ms of packets of full size at that rate. */
 #define CALM_RATE 5000.0
 #define CALM_BURST 256.0
 #define CALM_DEBT 512.0
-#define CALM_RECORDS 1024u
-#define CALM_BYTES (256u << 10)
-#define DECODER_BYTES (4u << 20)
 
 #define PAUSE_NS WEFT_NS_PER_S
 #define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)
@@ -85,6 +74,7 @@ add_rx(struct fec_decoder_stats *sum, const struct fec_decoder *d)
 	sum->hold_ns_max = s.hold_ns_max > sum->hold_ns_max ? s.hold_ns_max : sum->hold_ns_max;
 	sum->overflowed += s.overflowed;
 	sum->late += s.late;
+	sum->unawake += s.unawake;
 	sum->jumps += s.jumps;
 }
 
@@ -214,8 +204,17 @@ class_of(size_t len)
 }
 
 static void
-count_sources(struct fec_recovery *r, size_t n, size_t bytes)
+count_sources(struct fec_recovery *r, struct mono now, size_t n, size_t bytes)
 {
+	int64_t span_ns = mono_diff_ns(now, r->rate.at);
+	if (span_ns >= RATE_SPAN_NS) {
+		r->rate.n_a_ns = (double)r->rate.n / (double)span_ns;
+		r->rate.bytes_a_ns = (double)r->rate.bytes / (double)span_ns;
+		r->rate.n = r->rate.bytes = 0;
+		r->rate.at = now;
+	}
+	r->rate.n += n;
+	r->rate.bytes += bytes;
 	r->stats.sources += n;
 	r->stats.source_bytes += bytes;
 	r->source_bytes_lately += (double)bytes;
@@ -255,63 +254,9 @@ fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
 	struct fec_session *s = want(r, session);
 	fec_recovery_leave_trail(r, s, now, first, n);
 	fec_trail_note_source(&s->trail);
-	count_sources(r, n, bytes);
+	count_sources(r, now, n, bytes);
 	fec_controller_sent(&r->controller, now, class_of(bytes / n), n);
 	fec_recovery_pause_encoder(s);
-}
-
-static uint32_t
-power_of_two(uint64_t n, uint32_t min, uint32_t max)
-{
-	uint32_t p = min;
-	while (p < n && p < max) {
-		p *= 2;
-	}
-	return p;
-}
-
-static uint64_t
-rtt_ms(const struct fec_recovery *r)
-{
-	return (uint64_t)(r->controller.rtt_ns / WEFT_NS_PER_MS);
-}
-
-static uint32_t
-records(const struct fec_recovery *r)
-{
-	return power_of_two(rtt_ms(r) * RECORDS_A_MS, RECORDS_MIN, RECORDS_MAX);
-}
-
-static uint32_t
-store_bytes(const struct fec_recovery *r)
-{
-	return power_of_two(rtt_ms(r) * STORE_BYTES_A_MS, STORE_BYTES_MIN, STORE_BYTES_MAX);
-}
-
-/* The session's encoder: a small one while calm, which grows when it is armed, and begins anew when
- * that has ended. NULL for want of memory: nothing is remembered, and the next source tries
- * again. */
-static struct fec_encoder *
-encoder_of(struct fec_recovery *r, struct fec_session *s)
-{
-	bool is_armed = r->controller.is_armed;
-	if (s->encoder && s->is_calm && is_armed) {
-		s->is_calm = !fec_encoder_grow(s->encoder, records(r), store_bytes(r));
-	} else if (s->encoder && !s->is_calm && !is_armed) {
-		fec_recovery_drop_encoder(s);
-	}
-	if (!s->encoder) {
-		struct fec_encoder_config c = {.gf = r->gf,
-			.records = is_armed ? records(r) : CALM_RECORDS,
-			.bytes = is_armed ? store_bytes(r) : CALM_BYTES,
-			.packet_max = r->config.packet_max,
-			.frame_max = r->config.frame_max};
-		if (fec_encoder_new(&c, &s->encoder)) {
-			return NULL;
-		}
-		s->is_calm = !is_armed;
-	}
-	return s->encoder;
 }
 
 static int64_t
@@ -339,9 +284,9 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	enum wire_ext_class class = class_of(len);
 	fec_recovery_leave_trail(r, s, now, counter, 1);
 	fec_trail_note_source(&s->trail);
-	count_sources(r, 1, len);
+	count_sources(r, now, 1, len);
 	fec_controller_sent(&r->controller, now, class, 1);
-	if (!encoder_of(r, s)) {
+	if (!fec_recovery_encoder(r, s, now)) {
 		fec_recovery_pause_encoder(s);
 		return;
 	}
@@ -379,46 +324,15 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 
 /* --- receiving --- */
 
-/* In the newest session alone: what it brings must not overtake what waits in another. */
-static bool
-may_hold(const struct fec_recovery *r, const struct fec_session *s)
-{
-	for (int i = 0; i < FEC_SESSIONS; i++) {
-		if (r->sessions[i].id > s->id) {
-			return false;
-		}
-	}
-	return !r->is_hold_off;
-}
-
 static void
 apply_hold(struct fec_recovery *r)
 {
 	for (int i = 0; i < FEC_SESSIONS; i++) {
 		struct fec_session *s = &r->sessions[i];
 		if (s->decoder) {
-			fec_decoder_set_hold(s->decoder, may_hold(r, s));
+			fec_decoder_set_hold(s->decoder, fec_recovery_may_hold(r, s));
 		}
 	}
-}
-
-/* NULL for want of memory: then nothing is recovered. */
-static struct fec_decoder *
-decoder_of(struct fec_recovery *r, struct fec_session *s)
-{
-	if (!s->decoder) {
-		struct fec_decoder_config c = {.gf = r->gf,
-			.records = records(r),
-			.bytes = DECODER_BYTES,
-			.packet_max = r->config.packet_max};
-		if (fec_decoder_new(&c, &s->decoder)) {
-			s->decoder = NULL;
-			return NULL;
-		}
-		fec_decoder_set_rtt(s->decoder, r->controller.rtt_ns);
-		apply_hold(r);
-	}
-	return s->decoder;
 }
 
 void
@@ -448,7 +362,7 @@ bool
 fec_recovery_skip(
 	struct fec_recovery *r, struct mono now, uint64_t session, uint64_t first, size_t n)
 {
-	struct fec_decoder *d = decoder_of(r, want(r, session));
+	struct fec_decoder *d = fec_recovery_decoder(r, want(r, session));
 	return !d || fec_decoder_skip(d, now, first, n);
 }
 
@@ -470,7 +384,7 @@ fec_recovery_received(struct fec_recovery *r, struct mono now, uint64_t session,
 	const struct fec_arrival *p, struct fec_out *out)
 {
 	struct fec_session *s = want(r, session);
-	struct fec_decoder *d = decoder_of(r, s);
+	struct fec_decoder *d = fec_recovery_decoder(r, s);
 	bool is_frame = wire_ext_is_frame(p->data, p->len);
 	struct fec_arrival known = *p;
 	known.is_source = !is_frame && p->len > 0;
@@ -526,13 +440,14 @@ fec_recovery_deadline(const struct fec_recovery *r)
 		at = mono_min(at, s->repeat_at);
 		if (s->decoder) {
 			at = mono_min(at, fec_decoder_deadline(s->decoder));
-			at = mono_min(at, fec_decoder_rest_at(s->decoder, FEC_KEEP_NS));
+			at = mono_min(
+				at, fec_decoder_rest_at(s->decoder, fec_recovery_keep_ns(r, s)));
 		}
 		if (s->is_given) {
 			at = mono_min(at, fec_schedule_deadline(&s->schedule, &r->controller.plan));
 		}
 		if (s->encoder) {
-			at = mono_min(at, mono_add_ns(s->source_at, FEC_KEEP_NS));
+			at = mono_min(at, mono_add_ns(s->source_at, fec_recovery_keep_ns(r, s)));
 		}
 	}
 	return at;
@@ -559,6 +474,12 @@ fec_recovery_stats(const struct fec_recovery *r, struct fec_recovery_stats *out)
 	out->ce_marked = r->marks.taken;
 	out->queue_ns = c->guard.queue_us * WEFT_NS_PER_US;
 	for (int i = 0; i < FEC_SESSIONS; i++) {
-		add_rx(&out->rx, r->sessions[i].decoder);
+		const struct fec_session *s = &r->sessions[i];
+		add_rx(&out->rx, s->decoder);
+		out->memory += s->encoder ? fec_encoder_size(s->encoder) : 0;
+		out->memory += s->decoder ? fec_decoder_size(s->decoder) : 0;
+	}
+	if (r->is_starved && c->is_armed) {
+		out->why = FEC_WHY_MEMORY;
 	}
 }

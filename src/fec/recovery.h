@@ -24,8 +24,9 @@ struct fec_recovery;
 
 struct fec_recovery_config {
 	struct fec_policy policy;
-	uint16_t packet_max; /* longest inner packet: the interface's MTU */
-	uint16_t frame_max;  /* longest frame that still fits a datagram on the path */
+	uint16_t packet_max;       /* longest inner packet: the interface's MTU */
+	uint16_t frame_max;        /* longest frame that still fits a datagram on the path */
+	struct fec_budget *budget; /* shared by all recoveries, outlives them; NULL: none */
 };
 
 WEFT_MUST_CHECK enum weft_err fec_recovery_new(
@@ -105,6 +106,8 @@ struct fec_recovery_stats {
 	int64_t rtt_ns;     /* 0 = unknown */
 	int64_t queue_ns;   /* one-way delay above the least seen */
 	uint64_t sources, source_bytes, repairs_ahead, repairs_answer, repairs_tail, repair_bytes;
+	uint64_t memory;          /* bytes of the budget held now */
+	uint64_t memory_refusals; /* what asked for more of it and went on with less */
 	uint64_t feedback_tx, feedback_rx;
 	uint64_t ce_marked; /* packets that left marked CE for a loss that was hidden */
 	uint64_t peer_recovered_ahead, peer_recovered_answer, peer_given_up, peer_lost;

@@ -164,11 +164,12 @@ reap(struct fec_recovery *r, struct fec_session *s, struct mono now)
 	if (!r->controller.is_armed && !s->is_calm) {
 		fec_recovery_pause_encoder(s);
 	}
-	if (s->encoder && mono_diff_ns(now, s->source_at) >= FEC_KEEP_NS) {
+	fec_recovery_grow(r, s, now);
+	if (s->encoder && mono_diff_ns(now, s->source_at) >= fec_recovery_keep_ns(r, s)) {
 		fec_recovery_drop_encoder(s);
 	}
 	if (s->decoder) {
-		fec_decoder_rest(s->decoder, now, FEC_KEEP_NS);
+		fec_decoder_rest(s->decoder, now, fec_recovery_keep_ns(r, s));
 	}
 }
 

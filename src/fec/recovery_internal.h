@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by recovery.c, recovery_frames.c and recovery_feedback.c alone. */
+/* Shared by the files named recovery*.c alone. */
 #ifndef WEFT_FEC_RECOVERY_INTERNAL_H
 #define WEFT_FEC_RECOVERY_INTERNAL_H
 
@@ -10,8 +10,12 @@
 #include "fec/trail.h"
 
 /* An encoder that nothing was given to for so long is freed, and what a decoder holds of a session
- * in which nothing came: after a rekey these are some megabytes. */
+ * in which nothing came or nothing was missing. Of a session that has a successor, what is under
+ * way is a few round trips old. */
 #define FEC_KEEP_NS (30 * WEFT_NS_PER_S)
+#define FEC_KEEP_OLD_NS (2 * WEFT_NS_PER_S)
+/* After memory or budget was refused: when to try again. */
+#define FEC_STARVED_NS WEFT_NS_PER_S
 /* While congested: repair bytes that may be saved up. */
 #define FEC_PURSE_MAX 16384.0
 /* Beside the share, so many bytes a second, or pings and voice, which earn little by a share, would
@@ -68,9 +72,29 @@ struct fec_recovery {
 	double source_bytes_lately, repair_bytes_lately;
 	double packets_lately, given_up_lately; /* sources */
 	uint64_t judged_sources;                /* of those sent, taken into the above */
-	struct fec_recovery_stats stats;        /* counts; the rest is filled in when asked */
+	/* The rate of what is sent, over the last span of some milliseconds: what has to be
+	 * remembered follows from it. */
+	struct {
+		struct mono at; /* the current span's begin */
+		uint64_t n, bytes;
+		double n_a_ns, bytes_a_ns; /* in the last */
+	} rate;
+	bool is_starved; /* memory for sources was refused, and has not been had since */
+	struct mono starved_until;
+	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */
 };
 
+/* How long what a session holds is kept without use. */
+int64_t fec_recovery_keep_ns(const struct fec_recovery *r, const struct fec_session *s);
+/* The session's encoder; NULL for want of memory or budget: nothing is remembered for now. */
+struct fec_encoder *fec_recovery_encoder(
+	struct fec_recovery *r, struct fec_session *s, struct mono now);
+/* The session's decoder; NULL for want of memory: then nothing is recovered. */
+struct fec_decoder *fec_recovery_decoder(struct fec_recovery *r, struct fec_session *s);
+/* In the newest session alone: what it brings must not overtake what waits in another. */
+bool fec_recovery_may_hold(const struct fec_recovery *r, const struct fec_session *s);
+/* More memory for what was short of it. */
+void fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now);
 /* NULL: not remembered. */
 struct fec_session *fec_recovery_find(struct fec_recovery *r, uint64_t id);
 /* n counters leave now. Stamps are so far apart that the trail reaches two round trips back. */

@@ -28,7 +28,7 @@ has_bit(const uint8_t *bits, size_t i)
 }
 
 static void
-read_source(const struct fec_decoder *d, struct reading *x, uint8_t i)
+read_source(struct fec_decoder *d, struct reading *x, uint8_t i)
 {
 	const struct fec_record *rec = fec_gaps_at(&d->gaps, x->base + i);
 	uint8_t maybe = FEC_MAYBE(x->r->class);
@@ -48,6 +48,7 @@ read_source(const struct fec_decoder *d, struct reading *x, uint8_t i)
 			x->known_at[x->known_n++] = i;
 		} else {
 			x->is_unusable = true;
+			d->is_short_of_bytes = true;
 		}
 		break;
 	case FEC_STATE_MISSING:

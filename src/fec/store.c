@@ -9,11 +9,17 @@
 #include "base/endian.h"
 #include "fec/symbol.h"
 
+uint64_t
+fec_store_size(uint32_t cap)
+{
+	return UINT64_C(1) << WEFT_TOP_BIT64(cap);
+}
+
 bool
 fec_store_init(struct fec_store *s, uint32_t cap)
 {
 	weft_assert(cap >= FEC_STORE_MIN && cap <= FEC_STORE_MAX);
-	uint64_t power = UINT64_C(1) << WEFT_TOP_BIT64(cap);
+	uint64_t power = fec_store_size(cap);
 	/* Not zeroed: pages that are never written take no memory. */
 	uint8_t *bytes = malloc(power);
 	if (!bytes) {

@@ -18,6 +18,8 @@ struct fec_store {
 	uint64_t head; /* the next place */
 };
 
+/* What a store of that cap takes. */
+uint64_t fec_store_size(uint32_t cap);
 /* cap: rounded down to a power of two. False: no memory. */
 bool fec_store_init(struct fec_store *s, uint32_t cap);
 void fec_store_fini(struct fec_store *s);

@@ -19,7 +19,8 @@
 void
 allies_init(struct allies *t, const char *self, uint16_t mtu)
 {
-	*t = (struct allies){.self = self, .mtu = mtu};
+	*t = (struct allies){
+		.self = self, .mtu = mtu, .budget = {.bytes_max = ALLIES_RECOVERY_BYTES_MAX}};
 	list_init(&t->all);
 	list_init(&t->active);
 	os_mutex_init(&t->mutex);
@@ -228,7 +229,8 @@ take_terms(struct allies *t, struct ally *a, struct mono now, struct wg_session 
 	} else {
 		struct fec_recovery_config c = {.policy = a->policy.fec,
 			.packet_max = (uint16_t)(allies_frame_max(t) - ALLY_REPAIR_EXTRA_BYTES),
-			.frame_max = allies_frame_max(t)};
+			.frame_max = allies_frame_max(t),
+			.budget = &t->budget};
 		if (fec_recovery_new(&c, &a->recovery)) {
 			a->recovery = NULL; /* no memory: the session goes on without */
 			return;

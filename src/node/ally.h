@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/mono.h"
 #include "crypto/aead.h"
+#include "fec/budget.h"
 #include "fec/recovery.h"
 #include "os/thread.h"
 #include "wg/device.h"
@@ -80,9 +81,14 @@ struct ally {
 	char name[WIRE_EXT_NAME_MAX + 1];
 };
 
+/* What loss recovery may hold of packets, with all peers together: some 20 peers under loss at
+ * 500 Mbit/s each, or 50 at least. Those beyond go without until others have no loss any more. */
+#define ALLIES_RECOVERY_BYTES_MAX (UINT64_C(64) << 20)
+
 struct allies {
-	const char *self; /* our name in HELLO; empty: none */
-	uint16_t mtu;     /* of the interface */
+	const char *self;         /* our name in HELLO; empty: none */
+	uint16_t mtu;             /* of the interface */
+	struct fec_budget budget; /* of all recoveries */
 	struct list all;
 	struct os_mutex mutex; /* guards active */
 	struct list active;

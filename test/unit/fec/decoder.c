@@ -547,7 +547,10 @@ static void
 settings_out_of_range_are_refused(void **state)
 {
 	(void)state;
-	const struct fec_decoder_config good = {gf256_get(GF256_ISA_AUTO), 256, 65536, 1420};
+	const struct fec_decoder_config good = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 256,
+		.bytes = 65536,
+		.packet_max = 1420};
 	struct fec_decoder_config bad[8];
 	for (size_t i = 0; i < 8; i++) {
 		bad[i] = good;
@@ -609,6 +612,51 @@ gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss(void **state)
 	assert_int_equal(stats.overflowed, 20 + 8);
 	assert_int_equal(stats.lost, 1);
 	fec_decoder_free(d);
+}
+
+/* A gap, and more TCP behind it than half of what the decoder starts with. */
+static void
+it_grows_with_what_waits_and_within_the_budget(void **state)
+{
+	(void)state;
+	enum { WAITING = 100 };
+	for (int is_poor = 0; is_poor < 2; is_poor++) {
+		struct line l;
+		struct fec_budget budget = {.bytes_max = is_poor ? 300000 : 3000000};
+		line_open(&l, &(struct line_config){.seed = 3, .first = 7, .cap = 1000});
+		l.config.records = 256;
+		l.config.bytes = 65536;
+		l.config.records_max = 4096;
+		l.config.bytes_max = 1u << 20;
+		l.config.budget = &budget;
+		line_restart(&l);
+		send_wakers(&l);
+		wake(&l, 1);
+		line_arrive(&l, 1, l.first + 1);
+		uint64_t first = line_source(&l, 1, PACKET_TCP_DATA, 1000);
+		size_t before = l.log_n;
+		for (int i = 0; i < WAITING; i++) {
+			line_arrive(&l, 2, line_source(&l, 2, PACKET_TCP_DATA, 1000));
+			assert_int_equal(fec_decoder_grow(l.d) || is_poor, true);
+		}
+		line_take(&l, 2);
+		if (is_poor) {
+			/* Not enough for all, so waits ended; nothing is lost by it. */
+			assert_in_range(l.log_n - before, 1, WAITING);
+		} else {
+			assert_int_equal(l.log_n, before);
+			line_arrive(&l, 3, line_ahead(&l, LARGE, WAITING + 1));
+			line_take(&l, 3);
+			for (uint64_t i = 0; i <= WAITING; i++) {
+				assert_int_equal(l.log[before + i], first + i);
+			}
+		}
+		line_take(&l, 1000 * MS);
+		assert_in_range(l.log_n - before, WAITING, WAITING + 1);
+		assert_in_range(budget.bytes, 1, budget.bytes_max);
+		line_close(&l);
+		assert_int_equal(budget.bytes, 0);
+	}
 }
 
 /* Records made are the work that a gap causes, so they are counted instead of the time. */
@@ -703,6 +751,7 @@ main(void)
 		cmocka_unit_test(memory_goes_back_when_nothing_comes_and_nothing_waits),
 		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
 		cmocka_unit_test(gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss),
+		cmocka_unit_test(it_grows_with_what_waits_and_within_the_budget),
 		cmocka_unit_test(counters_that_jump_cost_a_bounded_number_of_records),
 		cmocka_unit_test(frames_alone_make_no_feedback),
 		cmocka_unit_test(settings_out_of_range_are_refused),

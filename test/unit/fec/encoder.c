@@ -399,7 +399,11 @@ static void
 settings_out_of_range_are_refused(void **state)
 {
 	(void)state;
-	const struct fec_encoder_config good = {gf256_get(GF256_ISA_AUTO), 256, 65536, 1420, 1440};
+	const struct fec_encoder_config good = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 256,
+		.bytes = 65536,
+		.packet_max = 1420,
+		.frame_max = 1440};
 	struct fec_encoder_config bad[9];
 	for (size_t i = 0; i < 9; i++) {
 		bad[i] = good;
@@ -440,7 +444,7 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 	}
 	assert_false(had[0]);
 	assert_true(had[g.n - 1]);
-	assert_true(fec_encoder_grow(e, 16384, 1u << 20));
+	assert_true(fec_encoder_grow(e, 16384, 1u << 20, FEC_BUDGET_NEED));
 	for (size_t i = 0; i < g.n; i++) {
 		assert_int_equal(
 			had[i], fec_encoder_has(e, g.first + i, WIRE_EXT_CLASS_SMALL) ||
@@ -469,6 +473,66 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 				 &(struct fec_place){g.first + g.n, frame, sizeof(frame)}),
 		0);
 	fec_encoder_free(e);
+}
+
+/* Packets of 1000 bytes are 1 ns apart here: 65 fit the ring of bytes, 256 the records. */
+static void
+it_is_short_of_what_it_forgot_too_young(void **state)
+{
+	(void)state;
+	static struct given g;
+	uint32_t records, bytes;
+	g = (struct given){.first = 1000};
+	struct fec_encoder *e = new_encoder(256, 65536, FRAME_MAX);
+	for (int i = 0; i < 60; i++) {
+		give(e, &g, 1000);
+	}
+	assert_false(fec_encoder_is_short(e, INT64_MAX, &records, &bytes));
+	for (int i = 0; i < 300; i++) {
+		give(e, &g, 1000);
+	}
+	assert_false(fec_encoder_is_short(e, 60, &records, &bytes));
+	assert_true(fec_encoder_is_short(e, 100, &records, &bytes));
+	assert_int_equal(records, 256);
+	assert_int_equal(bytes, 131072);
+	assert_true(fec_encoder_is_short(e, 300, &records, &bytes));
+	assert_int_equal(records, 512);
+	assert_true(fec_encoder_grow(e, 256, 131072, FEC_BUDGET_NEED));
+	assert_false(fec_encoder_is_short(e, 100, &records, &bytes));
+	for (int i = 0; i < 300; i++) {
+		give(e, &g, 1000);
+	}
+	assert_false(fec_encoder_is_short(e, 100, &records, &bytes));
+	fec_encoder_free(e);
+}
+
+static void
+what_it_takes_is_in_the_budget_until_it_is_freed(void **state)
+{
+	(void)state;
+	struct fec_budget budget = {.bytes_max = 400000};
+	struct fec_encoder_config c = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 256,
+		.bytes = 65536,
+		.packet_max = PACKET_MAX,
+		.frame_max = FRAME_MAX,
+		.use = FEC_BUDGET_NEED,
+		.budget = &budget};
+	struct fec_encoder *e, *other;
+	assert_int_equal(fec_encoder_new(&c, &e), WEFT_OK);
+	uint64_t least = budget.bytes;
+	assert_in_range(least, 65536, 65536 * 2);
+	assert_int_equal(fec_encoder_size(e), least);
+	assert_true(fec_encoder_grow(e, 1024, 131072, FEC_BUDGET_NEED));
+	assert_in_range(budget.bytes, least + 65536, 400000);
+	assert_int_equal(fec_encoder_size(e), budget.bytes);
+	assert_false(fec_encoder_grow(e, 1024, 1u << 20, FEC_BUDGET_NEED));
+	assert_int_equal(fec_encoder_size(e), budget.bytes);
+	c.bytes = 262144;
+	assert_int_equal(fec_encoder_new(&c, &other), WEFT_ENOMEM);
+	assert_int_equal(fec_encoder_size(e), budget.bytes);
+	fec_encoder_free(e);
+	assert_int_equal(budget.bytes, 0);
 }
 
 static void
@@ -519,6 +583,8 @@ main(void)
 		cmocka_unit_test(padding_is_no_part_of_a_source),
 		cmocka_unit_test(settings_out_of_range_are_refused),
 		cmocka_unit_test(growth_keeps_what_is_remembered_and_knows_what_is_not),
+		cmocka_unit_test(it_is_short_of_what_it_forgot_too_young),
+		cmocka_unit_test(what_it_takes_is_in_the_budget_until_it_is_freed),
 		cmocka_unit_test(repairs_computed_together_are_those_computed_alone),
 	};
 	return cmocka_run_group_tests_name("fec/encoder", tests, NULL, NULL);

@@ -23,10 +23,15 @@ line_open(struct line *l, const struct line_config *c)
 	l->sent = calloc(c->cap, sizeof(*l->sent));
 	l->log = malloc(c->cap * sizeof(*l->log));
 	assert_true(l->sent && l->log);
-	const struct fec_encoder_config e = {
-		gf256_get(GF256_ISA_AUTO), records, bytes, LINE_PACKET_MAX, LINE_FRAME_MAX};
-	l->config = (struct fec_decoder_config){
-		gf256_get(GF256_ISA_AUTO), records, bytes, LINE_PACKET_MAX};
+	const struct fec_encoder_config e = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = records,
+		.bytes = bytes,
+		.packet_max = LINE_PACKET_MAX,
+		.frame_max = LINE_FRAME_MAX};
+	l->config = (struct fec_decoder_config){.gf = gf256_get(GF256_ISA_AUTO),
+		.records = records,
+		.bytes = bytes,
+		.packet_max = LINE_PACKET_MAX};
 	assert_int_equal(fec_encoder_new(&e, &l->e), WEFT_OK);
 	assert_int_equal(fec_decoder_new(&l->config, &l->d), WEFT_OK);
 }

@@ -526,6 +526,44 @@ a_repair_does_not_leave_with_all_that_it_covers(void **state)
 	fec_recovery_free(a.r);
 }
 
+/* Half of what there is for peers without loss, a calm encoder takes; then it is spent. */
+static void
+a_spent_budget_leaves_a_peer_unprotected_and_says_so(void **state)
+{
+	(void)state;
+	struct fec_budget budget = {.bytes_max = 100000};
+	struct fec_recovery_config c = {.policy = {.mode = FEC_MODE_FIXED, .percent = 50},
+		.packet_max = FEC_LINK_MTU,
+		.frame_max = FEC_LINK_FRAME_MAX,
+		.budget = &budget};
+	struct alone a = {.now = {S}, .counter = 5};
+	struct fec_recovery_stats s;
+	assert_int_equal(fec_recovery_new(&c, &a.r), 0);
+	for (int i = 0; i < 10; i++) {
+		alone_send(&a, 10);
+		a.now.ns += 10 * MS;
+		assert_int_equal(alone_take(&a), 0);
+	}
+	fec_recovery_stats(a.r, &s);
+	assert_int_equal(s.why, FEC_WHY_MEMORY);
+	assert_int_equal(s.memory_refusals, 1); /* not asked for with every packet */
+	assert_int_equal(s.memory, 0);
+	assert_int_equal(s.sources, 100);
+	assert_int_equal(budget.bytes, 0);
+	/* Others have given back. */
+	budget.bytes_max = 10u << 20;
+	a.now.ns += S;
+	alone_send(&a, 10);
+	a.now.ns += 10 * MS;
+	assert_true(alone_take(&a) > 0);
+	fec_recovery_stats(a.r, &s);
+	assert_int_equal(s.why, FEC_WHY_FIXED);
+	assert_int_equal(s.memory, budget.bytes);
+	assert_in_range(s.memory, 1u << 20, 2u << 20);
+	fec_recovery_free(a.r);
+	assert_int_equal(budget.bytes, 0);
+}
+
 static void
 what_a_peer_asks_for_is_bounded(void **state)
 {
@@ -783,6 +821,7 @@ main(void)
 		cmocka_unit_test(small_packets_get_small_repairs),
 		cmocka_unit_test(fixed_sends_its_share_from_the_first_packet),
 		cmocka_unit_test(a_repair_does_not_leave_with_all_that_it_covers),
+		cmocka_unit_test(a_spent_budget_leaves_a_peer_unprotected_and_says_so),
 		cmocka_unit_test(what_a_peer_asks_for_is_bounded),
 		cmocka_unit_test(what_a_peer_asks_for_before_it_was_sent_is_no_answer),
 		cmocka_unit_test(words_about_what_is_no_source_are_bounded_as_answers_are),

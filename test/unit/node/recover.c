@@ -408,6 +408,11 @@ recover_drops_frames_of_unknown_types(void **state)
 	send_text(&p, unknown, sizeof(unknown));
 	pair_run(&p, at_ms(ms), 4);
 	assert_int_equal(ext_drops(&p, 1), 1);
+	/* Nor is one that is refused. */
+	static const uint8_t hello[] = {WIRE_EXT_TYPE_HELLO, 0, 1};
+	send_text(&p, hello, sizeof(hello));
+	pair_run(&p, at_ms(ms), 4);
+	assert_int_equal(ext_drops(&p, 1), 2);
 	assert_int_equal(p.node[1].w[0]->stats.frames_rx, frames);
 	uint16_t flow;
 	uint32_t seq, len;
