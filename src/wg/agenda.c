@@ -84,6 +84,17 @@ wg_agenda_renew(struct wg_device *d, struct wg_peer *p, struct mono now)
 	want(d, p, now, true);
 }
 
+void
+wg_agenda_expect_end(struct wg_device *d, struct wg_peer *p)
+{
+	wg_peer_drop_rival(p);
+	wg_agenda_cancel(p, WG_TODO_RIVAL | WG_TODO_EXPIRED);
+	if (p->current) {
+		p->expire_ns = p->current->born.ns + WG_REJECT_AFTER_TIME_NS;
+	}
+	wg_peer_arm(d, p);
+}
+
 /* An empty data message, or an initiation when no session can carry one. */
 static void
 send_keepalive(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_out *out)
@@ -127,6 +138,9 @@ run_peer(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_o
 		wg_out_event(out, WG_EVENT_GAVE_UP, p, p->gave_up_packets);
 		p->gave_up_packets = 0;
 	}
+	if (todo & WG_TODO_EXPIRED) {
+		wg_out_event(out, WG_EVENT_EXPIRED, p, 0);
+	}
 	if (todo & WG_TODO_SESSION) {
 		wg_out_event(out, WG_EVENT_SESSION, p, 0);
 	}
@@ -135,6 +149,8 @@ run_peer(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_o
 	}
 	if (p->todo & WG_TODO_INITIATION) {
 		wg_handshake_initiate(d, p, now, out);
+	} else if (todo & WG_TODO_RIVAL && p->rival && p->has_pending) {
+		wg_handshake_send_rival(p, out);
 	}
 	wg_agenda_cancel(p, UINT32_MAX);
 }
@@ -172,6 +188,16 @@ run_timers(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg
 		p->endpoint.src = (struct ip_addr){0};
 		p->endpoint.src_ifindex = 0;
 		wg_agenda_want_session(d, p, now.mono, !(due & WG_DUE_NEW_HANDSHAKE));
+	}
+	if (p->rival && p->rival->due.ns <= now.mono.ns) {
+		p->rival->due = MONO_NEVER;
+		wg_agenda_add(d, p, WG_TODO_RIVAL);
+	}
+	if (p->expire_ns && p->expire_ns <= now.mono.ns) {
+		p->expire_ns = 0;
+		if (!wg_peer_can_send(p, now.mono)) {
+			wg_agenda_add(d, p, WG_TODO_EXPIRED);
+		}
 	}
 	if (due & WG_DUE_ZERO_KEYS) {
 		wg_keyring_clear(d, p);
@@ -236,6 +262,7 @@ settle_one(struct wg_device *d, struct wg_time now, const struct wg_note *n)
 		p->handshakes++;
 		p->last_handshake_wall_ns = now.wall_ns;
 		wg_agenda_cancel(p, WG_TODO_INITIATION);
+		wg_agenda_expect_end(d, p);
 		wg_agenda_add(d, p, WG_TODO_SESSION);
 	}
 	if (n->needs & WG_NEED_HANDSHAKE) {

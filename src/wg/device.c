@@ -282,6 +282,12 @@ void
 wg_peer_arm(struct wg_device *d, struct wg_peer *p)
 {
 	struct mono due = wg_timers_deadline(&p->timers);
+	if (p->expire_ns) {
+		due = mono_min(due, (struct mono){p->expire_ns});
+	}
+	if (p->rival) {
+		due = mono_min(due, p->rival->due);
+	}
 	p->timers.armed_ns = due.ns;
 	timerwheel_arm(&d->wheel, &p->timer, due);
 }
@@ -290,6 +296,9 @@ void
 wg_peer_move_endpoint(struct wg_device *d, struct wg_peer *p, const struct endpoint *from)
 {
 	bool is_move = !endpoint_is_same_remote(from, &p->endpoint);
+	if (is_move) {
+		p->moved_from = p->endpoint;
+	}
 	p->endpoint = *from;
 	if (is_move) {
 		wg_agenda_add(d, p, WG_TODO_ENDPOINT);

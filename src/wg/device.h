@@ -47,12 +47,13 @@ struct wg_msg {
 
 enum wg_event_kind {
 	WG_EVENT_SESSION,   /* peer can send now: take its staged packets */
-	WG_EVENT_ENDPOINT,  /* peer roamed; its endpoint is the new one */
+	WG_EVENT_ENDPOINT,  /* peer roamed from wg_peer_moved_from() to its endpoint */
 	WG_EVENT_GAVE_UP,   /* no answer for REKEY_ATTEMPT_TIME; value = packets dropped */
 	WG_EVENT_STAMP,     /* value = TAI64N seconds to persist before the messages are sent: goes
 			     * into stamp_s of the next start, and lies ahead of the clock */
 	WG_EVENT_STALE,     /* peer sent an initiation with an old timestamp */
 	WG_EVENT_HANDSHAKE, /* an initiation is going out; value = attempt, from 1 */
+	WG_EVENT_EXPIRED,   /* the last session has run out without a new one */
 };
 
 struct wg_event {
@@ -65,7 +66,7 @@ struct wg_event {
  * early and has more to do: wg_device_tick() is due again at once. Both have at least the
  * capacities below, and wg_device_handle() needs as much free, else its message is dropped. */
 #define WG_OUT_MSGS_MIN 2
-#define WG_OUT_EVENTS_MIN 6
+#define WG_OUT_EVENTS_MIN 7
 
 struct wg_out {
 	struct wg_msg *msgs;
@@ -116,6 +117,10 @@ struct wg_peer *wg_peer_next(const struct wg_device *d, struct wg_peer *p);
 size_t wg_device_peer_count(const struct wg_device *d);
 void wg_peer_set_psk(struct wg_peer *p, const uint8_t psk[WG_KEY_LEN]); /* zeros = none */
 void wg_peer_set_endpoint(struct wg_peer *p, const struct endpoint *e);
+/* A second place where the peer may be, raced against its endpoint: an initiation without an
+ * answer for 250 ms goes there, too, and where the answer comes from is the endpoint then. Ends
+ * with the next session, and with the next endpoint set. Without memory there is no race. */
+void wg_peer_set_rival(struct wg_peer *p, const struct endpoint *e);
 /* seconds 0 = off. Sends at once when it was off before and the peer has an endpoint. */
 void wg_peer_set_keepalive(struct wg_device *d, struct wg_peer *p, uint16_t seconds,
 	struct wg_time now, struct wg_out *out);
@@ -144,6 +149,7 @@ struct wg_peer_info {
 	uint64_t rx_bytes, tx_bytes;    /* of datagrams, as the kernel implementation counts */
 	uint64_t rx_packets, tx_packets;
 	uint64_t stale_initiations, rejected_moves, handshakes, handshake_tries;
+	uint32_t unanswered; /* initiations since the last session or giving up */
 	uint32_t staged_packets, staged_bytes;
 	bool has_session;
 	struct mono session_born; /* valid with has_session */
@@ -238,6 +244,8 @@ void wg_session_end_frames(struct wg_session *s, struct mono now, uint32_t n, ui
 WEFT_MUST_CHECK bool wg_session_mark(struct wg_session *s, uint64_t counter);
 /* The endpoint as it is now, by value. */
 struct endpoint wg_peer_endpoint(const struct wg_peer *p);
+/* Where it was before it moved last. */
+struct endpoint wg_peer_moved_from(const struct wg_peer *p);
 /* Does the longest match for src belong to p? */
 bool wg_peer_may_source(const struct wg_device *d, const struct wg_peer *p, enum ip_family family,
 	const uint8_t *src);

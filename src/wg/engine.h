@@ -63,6 +63,9 @@ void wg_keyring_drop_pending(struct wg_device *d, struct wg_peer *p);
 void wg_handshake_initiate(
 	struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_out *out);
 
+/* The initiation under way goes to the rival as it is: either answer fits it. There is room. */
+void wg_handshake_send_rival(struct wg_peer *p, struct wg_out *out);
+
 /* --- agenda.c: what peers still have to put into an out --- */
 void wg_agenda_add(struct wg_device *d, struct wg_peer *p, uint32_t todo);
 void wg_agenda_cancel(struct wg_peer *p, uint32_t todo);
@@ -72,6 +75,8 @@ void wg_agenda_cancel(struct wg_peer *p, uint32_t todo);
 void wg_agenda_want_session(struct wg_device *d, struct wg_peer *p, struct mono now, bool is_retry);
 /* The same although a session can carry data, and the wait does not end it. */
 void wg_agenda_renew(struct wg_device *d, struct wg_peer *p, struct mono now);
+/* A session is there: the race of endpoints is over, and its end is told unless another follows. */
+void wg_agenda_expect_end(struct wg_device *d, struct wg_peer *p);
 /* Does what fits into out. Ends every call that has an out. */
 void wg_agenda_run(struct wg_device *d, struct wg_time now, struct wg_out *out);
 bool wg_out_has_room(const struct wg_out *out);

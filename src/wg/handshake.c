@@ -74,7 +74,20 @@ wg_handshake_initiate(
 	wg_cookie_jar_sign(
 		d->crypto, &p->jar, p->remote.public_key, now.mono, bytes, WIRE_WG_INITIATION_LEN);
 	count_tx(p, WIRE_WG_INITIATION_LEN);
+	if (p->rival) {
+		memcpy(p->rival->initiation, bytes, WIRE_WG_INITIATION_LEN);
+		p->rival->due = mono_add_ns(now.mono, WG_RIVAL_DELAY_NS);
+		wg_peer_arm(d, p);
+	}
 	wg_out_event(out, WG_EVENT_HANDSHAKE, p, p->timers.attempts);
+}
+
+void
+wg_handshake_send_rival(struct wg_peer *p, struct wg_out *out)
+{
+	uint8_t *bytes = wg_out_msg(out, &p->rival->to, WIRE_WG_INITIATION_LEN);
+	memcpy(bytes, p->rival->initiation, WIRE_WG_INITIATION_LEN);
+	count_tx(p, WIRE_WG_INITIATION_LEN);
 }
 
 /* Under load, and the message has no valid cookie: perhaps a reply with one. */
@@ -232,7 +245,7 @@ complete(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_s
 	atomic_store_explicit(&p->has_rekeyed_on_receive, false, memory_order_relaxed);
 	wg_peer_move_endpoint(d, p, from);
 	wg_timers_session_complete(&p->timers);
-	wg_peer_arm(d, p);
+	wg_agenda_expect_end(d, p);
 	wg_agenda_cancel(p, WG_TODO_INITIATION);
 	/* The responder may not send before it has heard on the session. Staged packets do that,
 	 * else a keepalive. */

@@ -37,6 +37,7 @@ void
 wg_peer_put(struct wg_peer *p)
 {
 	if (atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) == 1) {
+		free(p->rival);
 		secret_wipe(p, sizeof(*p));
 		free(p);
 	}
@@ -88,12 +89,38 @@ void
 wg_peer_set_endpoint(struct wg_peer *p, const struct endpoint *e)
 {
 	p->endpoint = *e;
+	wg_peer_drop_rival(p);
+}
+
+void
+wg_peer_set_rival(struct wg_peer *p, const struct endpoint *e)
+{
+	if (!p->rival) {
+		p->rival = malloc(sizeof(*p->rival));
+	}
+	if (p->rival) {
+		p->rival->to = *e;
+		p->rival->due = MONO_NEVER;
+	}
+}
+
+void
+wg_peer_drop_rival(struct wg_peer *p)
+{
+	free(p->rival);
+	p->rival = NULL;
 }
 
 struct endpoint
 wg_peer_endpoint(const struct wg_peer *p)
 {
 	return p->endpoint;
+}
+
+struct endpoint
+wg_peer_moved_from(const struct wg_peer *p)
+{
+	return p->moved_from;
 }
 
 bool
@@ -124,6 +151,7 @@ wg_peer_info(const struct wg_peer *p, struct wg_peer_info *out)
 		.rejected_moves = get(&p->rejected_moves),
 		.handshakes = p->handshakes,
 		.handshake_tries = p->handshake_tries,
+		.unanswered = p->timers.attempts,
 		.staged_packets = p->stage.n,
 		.staged_bytes = p->stage.bytes,
 		.has_session = p->current != NULL,

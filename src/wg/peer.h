@@ -19,6 +19,7 @@
 #include "wg/noise.h"
 #include "wg/stage.h"
 #include "wg/timer.h"
+#include "wire/wg.h"
 
 /* What a peer still has to put into a struct wg_out: bits of todo. */
 #define WG_TODO_ENDPOINT 1u /* event */
@@ -27,6 +28,19 @@
 #define WG_TODO_SESSION 8u  /* event */
 #define WG_TODO_INITIATION 16u
 #define WG_TODO_KEEPALIVE 32u
+#define WG_TODO_RIVAL 64u    /* the initiation under way, once more to the rival */
+#define WG_TODO_EXPIRED 128u /* event */
+
+/* How long an initiation waits for its answer before it goes to the rival, as RFC 8305 has it for
+ * connections. */
+#define WG_RIVAL_DELAY_NS (250 * WEFT_NS_PER_MS)
+
+/* A second place where a peer may be. */
+struct wg_rival {
+	struct endpoint to;
+	struct mono due; /* MONO_NEVER: no initiation that it has not got */
+	uint8_t initiation[WIRE_WG_INITIATION_LEN];
+};
 
 struct wg_peer {
 	/* The three sessions of the paper, section 6; each slot holds a reference or is NULL. */
@@ -53,6 +67,9 @@ struct wg_peer {
 	uint32_t todo;
 	uint32_t gave_up_packets; /* value of the event */
 	struct timer timer;
+	struct endpoint moved_from; /* of the last WG_TODO_ENDPOINT */
+	int64_t expire_ns;          /* when to look whether a session is left; 0 = not at all */
+	struct wg_rival *rival;     /* NULL: none */
 	struct allowed_owner allowed;
 	struct wg_stage stage;
 	struct wg_noise_remote remote;
@@ -76,5 +93,7 @@ struct wg_peer {
 
 /* The result has one reference, belongs to no device and has no key. */
 WEFT_MUST_CHECK enum weft_err wg_peer_new(struct wg_peer **out);
+/* The race is over. */
+void wg_peer_drop_rival(struct wg_peer *p);
 
 #endif
