@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/apply.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stdint.h>
+#include <stdio.h>
 
-#include "node/ally.h"
+#include "crypto/secret.h"
+#include "node/census.h"
 #include "node/device.h"
-#include "node/policy.h"
+#include "node/match.h"
 #include "node/route.h"
+#include "os/file.h"
 #include "os/netlink.h"
-#include "os/resolve.h"
 
 /* Outer IPv6 header 40, UDP 8, WireGuard 32. */
 #define OVERHEAD_MAX 80
@@ -47,188 +48,296 @@ apply_choose_mtu(const struct conf *c)
 	return (uint16_t)(best - OVERHEAD_MAX);
 }
 
-/* The endpoint when it is known without the resolver. */
-static bool
-numeric_endpoint(const struct conf_peer *p, struct endpoint *out)
+void
+apply_init(struct apply_traces *t, const struct node *n)
 {
-	if (p->endpoint.addr.family == IP_FAMILY_NONE) {
-		return false;
+	const struct node_device *dev = node_device_of(n);
+	*t = (struct apply_traces){.netlink = dev->netlink, .is_private = dev->is_private};
+}
+
+/* One change under way, with what it takes to go back. */
+struct change {
+	struct node *node;
+	const struct conf *old; /* NULL: none */
+	const struct conf *fresh;
+	struct census before, after;
+	const struct log *log;
+	struct apply_traces *traces;
+	struct node_facts facts; /* as they were */
+	uint32_t mark;           /* wanted */
+	uint16_t mtu;            /* wanted */
+};
+
+static bool
+has_address(const struct conf *c, const struct ip_prefix *p)
+{
+	for (size_t i = 0; c && i < c->interface.addresses.n; i++) {
+		const struct ip_prefix *a = &c->interface.addresses.v[i].prefix;
+		if (a->bits == p->bits && ip_addr_is_equal(&a->addr, &p->addr)) {
+			return true;
+		}
 	}
-	*out = (struct endpoint){.addr = p->endpoint.addr, .port = p->endpoint.port};
-	if (p->endpoint.scope[0]) {
-		out->scope_id = os_resolve_scope(p->endpoint.scope);
+	return false;
+}
+
+/* Removes those of `of` that `but` does not have, up to number `until`. True: one of IPv4. */
+static bool
+remove_addresses(struct node *n, const struct conf *of, const struct conf *but, size_t until)
+{
+	const struct node_device *dev = node_device_of(n);
+	bool had4 = false;
+	for (size_t i = 0; of && i < of->interface.addresses.n && i < until; i++) {
+		const struct ip_prefix *p = &of->interface.addresses.v[i].prefix;
+		if (!has_address(but, p)) {
+			enum weft_err e = os_netlink_addr_del(dev->netlink, dev->ifindex, p);
+			(void)e; /* somebody else was faster */
+			had4 |= p->addr.family == IP_FAMILY_V4;
+		}
 	}
-	return true;
+	return had4;
 }
 
 static enum weft_err
-apply_peer(struct node *n, struct wg_device *d, const struct conf_peer *p, struct wg_out *out)
+add_addresses(const struct change *c)
 {
-	struct wg_peer *peer = wg_peer_find(d, p->public_key);
-	bool is_new = !peer;
-	enum weft_err e = is_new ? wg_peer_add(d, p->public_key, &peer) : WEFT_OK;
-	/* Of 10,000 peers most have nothing of their own, and cost nothing. */
-	if (!e && !(is_new && policy_is_default(&p->policy))) {
-		struct ally_policy policy;
-		policy_from_conf(&p->policy, &policy);
-		e = node_set_policy(n, peer, &policy);
-	}
-	if (e) {
-		return e;
-	}
-	if (p->has_psk) {
-		wg_peer_set_psk(peer, p->psk);
-	}
-	struct endpoint at;
-	if (numeric_endpoint(p, &at)) {
-		wg_peer_set_endpoint(peer, &at);
-	}
-	for (size_t i = 0; i < p->allowed.n; i++) {
-		e = wg_peer_allow(d, peer, &p->allowed.v[i].prefix);
-		if (e) {
+	const struct node_device *dev = node_device_of(c->node);
+	for (size_t i = 0; i < c->fresh->interface.addresses.n; i++) {
+		const struct ip_prefix *p = &c->fresh->interface.addresses.v[i].prefix;
+		if (has_address(c->old, p)) {
+			continue;
+		}
+		enum weft_err e = os_netlink_addr_add(dev->netlink, dev->ifindex, p);
+		if (e && e != WEFT_EEXIST) { /* it may be given twice */
+			char text[IP_PREFIX_TEXT_MAX];
+			log_error(c->log, "cannot add address %s: %s", ip_prefix_format(p, text),
+				os_netlink_error_text(dev->netlink));
+			remove_addresses(c->node, c->fresh, c->old, i);
 			return e;
 		}
-	}
-	if (p->keepalive_s) {
-		wg_peer_set_keepalive(d, peer, p->keepalive_s, node_time(), out);
 	}
 	return WEFT_OK;
 }
 
-static enum weft_err
-apply_engine(struct node *n, const struct conf *c, const struct log *log)
+/* The kernel takes the other addresses of a network away with its first, and all routes with the
+ * last of IPv4. */
+static void
+drop_addresses(const struct change *c)
 {
-	struct wg_out *out;
-	struct wg_device *d = node_lock(n, &out);
-	if (c->interface.has_private_key) {
-		wg_device_set_private_key(d, c->interface.private_key);
-	}
+	const struct node_device *dev = node_device_of(c->node);
+	char key[64];
 	enum weft_err e = WEFT_OK;
-	for (size_t i = 0; i < c->peers_n && !e; i++) {
-		e = apply_peer(n, d, &c->peers[i], out);
-		if (e == WEFT_EINVAL) {
-			log_warn(log, "line %u: this peer has our own public key and is left out",
-				c->peers[i].pos.line);
-			e = WEFT_OK;
-		} else if (e) {
-			log_error(log, "line %u: cannot add the peer: %s", c->peers[i].pos.line,
-				weft_err_text(e));
-		}
+	if (!dev->is_private) { /* else /proc shows another namespace */
+		snprintf(key, sizeof(key), "net/ipv4/conf/%s/promote_secondaries", dev->name);
+		e = os_sysctl_write(key, "1");
 	}
-	node_unlock(n);
+	if (!remove_addresses(c->node, c->old, c->fresh, SIZE_MAX)) {
+		return;
+	}
+	for (size_t i = 0; i < c->fresh->interface.addresses.n; i++) {
+		e = os_netlink_addr_add(
+			dev->netlink, dev->ifindex, &c->fresh->interface.addresses.v[i].prefix);
+	}
+	(void)e; /* most are there */
+	route_restore(c->node, c->traces);
+}
+
+static enum weft_err
+set_mark(const struct change *c, uint32_t mark)
+{
+	struct node_facts facts;
+	node_facts(c->node, &facts);
+	enum weft_err e = mark == facts.fwmark ? WEFT_OK : node_set_fwmark(c->node, mark);
+	if (e == WEFT_EPERM && node_device_of(c->node)->is_private) {
+		/* Without a default route outside there is no loop to keep it from. */
+		log_warn(c->log, "FwMark needs CAP_NET_ADMIN: our packets go without it");
+		return WEFT_OK;
+	}
+	if (e) {
+		log_error(c->log, "FwMark: %s", weft_err_text(e));
+	}
+	return e;
+}
+
+/* A port that was chosen by the kernel stays; one that was asked for, and is not any more, goes. */
+static enum weft_err
+set_port(const struct change *c)
+{
+	uint16_t port = c->fresh->interface.listen_port;
+	bool was_fixed = c->old && c->old->interface.listen_port;
+	if (port == 0 && !was_fixed) {
+		return WEFT_OK;
+	}
+	enum weft_err e = node_set_listen_port(c->node, port);
+	if (e) {
+		log_error(c->log, "ListenPort %u: %s", port, weft_err_text(e));
+	}
 	return e;
 }
 
 static enum weft_err
-apply_sockets(struct node *n, const struct conf *c, const struct log *log)
+set_mtu(const struct change *c, uint16_t mtu)
 {
-	enum weft_err e;
-	if (c->interface.fwmark) {
-		e = node_set_fwmark(n, c->interface.fwmark);
-		if (e == WEFT_EPERM && node_device_of(n)->is_private) {
-			/* Without a default route outside there is no loop to keep it from. */
-			log_warn(log, "FwMark needs CAP_NET_ADMIN: our packets go without it");
-		} else if (e) {
-			log_error(log, "FwMark: %s", weft_err_text(e));
-			return e;
-		}
+	const struct node_device *dev = node_device_of(c->node);
+	struct os_link_change to = {.mtu = mtu};
+	if (mtu == dev->mtu) {
+		return WEFT_OK;
 	}
-	if (c->interface.listen_port) {
-		e = node_set_listen_port(n, c->interface.listen_port);
-		if (e) {
-			log_error(log, "ListenPort %u: %s", c->interface.listen_port,
-				weft_err_text(e));
-			return e;
-		}
+	enum weft_err e = os_netlink_link_change(dev->netlink, dev->ifindex, &to);
+	if (e) {
+		log_error(c->log, "MTU %u: %s", mtu, os_netlink_error_text(dev->netlink));
 	}
-	return WEFT_OK;
+	node_monitor(c->node);
+	return e;
 }
 
 static enum weft_err
-apply_addresses(struct node *n, const struct conf *c, const struct log *log)
+set_up(const struct change *c)
 {
-	const struct node_device *dev = node_device_of(n);
-	for (size_t i = 0; i < c->interface.addresses.n; i++) {
-		const struct conf_prefix *a = &c->interface.addresses.v[i];
-		enum weft_err e = os_netlink_addr_add(dev->netlink, dev->ifindex, &a->prefix);
-		if (e == WEFT_EEXIST) {
-			continue; /* given twice */
-		}
-		if (e) {
-			char text[IP_PREFIX_TEXT_MAX];
-			log_error(log, "cannot add address %s: %s",
-				ip_prefix_format(&a->prefix, text),
-				os_netlink_error_text(dev->netlink));
-			return e;
-		}
-	}
+	const struct node_device *dev = node_device_of(c->node);
 	enum weft_err e = os_netlink_link_set_up(dev->netlink, dev->ifindex, true);
 	if (e) {
-		log_error(log, "cannot set the interface up: %s",
+		log_error(c->log, "cannot set the interface up: %s",
 			os_netlink_error_text(dev->netlink));
+	}
+	node_monitor(c->node); /* the engine learns of it before the first packet */
+	return e;
+}
+
+/* The key that is there already ends no sessions. */
+static void
+set_key(const struct change *c)
+{
+	struct wg_out *out;
+	uint8_t was[KEY_LEN] = {0};
+	const struct conf_interface *i = &c->fresh->interface;
+	struct wg_device *d = node_lock(c->node, &out);
+	bool had_key = wg_device_private_key(d, was);
+	if (had_key != i->has_private_key ||
+		(had_key && !secret_is_equal(was, i->private_key, KEY_LEN))) {
+		wg_device_set_private_key(d, i->has_private_key ? i->private_key : NULL);
+	}
+	node_unlock(c->node);
+	secret_wipe(was, sizeof(was));
+}
+
+static enum weft_err
+check(struct change *c)
+{
+	enum weft_err e = route_check(c->fresh, c->traces, c->log);
+	if (!e) {
+		e = route_choose_mark(c->old, c->fresh, c->traces, c->log, &c->mark);
+	}
+	c->mtu = c->facts.mtu;
+	/* Of a fresh node it was chosen already. */
+	if (c->old && c->old->interface.mtu != c->fresh->interface.mtu) {
+		c->mtu = apply_choose_mtu(c->fresh);
+	}
+	return e;
+}
+
+/* Sockets, MTU and peers: what is gone back on when the kernel refuses the rest. */
+static enum weft_err
+change_node(const struct change *c)
+{
+	enum weft_err e = set_mark(c, c->mark);
+	if (!e) {
+		e = set_mtu(c, c->mtu);
+	}
+	if (!e) {
+		e = set_port(c);
+	}
+	if (!e) {
+		e = match_peers(c->node, &c->before, &c->after, c->log);
+	}
+	return e;
+}
+
+static enum weft_err
+change_kernel(const struct change *c, struct route_change *routes)
+{
+	enum weft_err e = add_addresses(c);
+	if (e) {
 		return e;
 	}
-	node_monitor(n); /* the engine learns of it before the first packet */
+	e = c->facts.is_up ? WEFT_OK : set_up(c);
+	if (!e) {
+		e = route_begin(c->node, c->fresh, c->mark, c->log, c->traces, routes);
+	}
+	if (e) {
+		remove_addresses(c->node, c->fresh, c->old, SIZE_MAX);
+	}
+	return e;
+}
+
+/* What can fail here was so a moment ago. */
+static void
+go_back(const struct change *c)
+{
+	struct log silent = {0};
+	enum weft_err e = node_set_fwmark(c->node, c->facts.fwmark);
+	if (!e) {
+		e = set_mtu(c, c->facts.mtu);
+	}
+	struct node_facts now;
+	node_facts(c->node, &now);
+	if (!e && now.listen_port != c->facts.listen_port) {
+		e = node_set_listen_port(c->node, c->facts.listen_port);
+	}
+	if (!e) {
+		e = match_peers(c->node, &c->after, &c->before, &silent);
+		match_prune(c->node, &c->before, c->log);
+	}
+	if (e) {
+		log_error(c->log, "cannot go back to the old configuration in full: %s",
+			weft_err_text(e));
+	}
+}
+
+static enum weft_err
+apply_change(struct change *c)
+{
+	struct route_change routes;
+	enum weft_err e = check(c);
+	if (e) {
+		return e;
+	}
+	if (!c->old) {
+		set_key(c);
+	}
+	e = change_node(c);
+	if (!e) {
+		e = change_kernel(c, &routes);
+	}
+	if (e) {
+		if (c->old) {
+			go_back(c);
+		}
+		return e;
+	}
+	route_end(c->node, &routes, c->log, c->traces);
+	if (c->old) {
+		drop_addresses(c);
+		match_prune(c->node, &c->after, c->log);
+		set_key(c);
+	}
 	return WEFT_OK;
 }
 
-void
-apply_resolve(
-	struct node *n, const struct conf *c, bool *is_set, const struct log *log, size_t *left)
-{
-	*left = 0;
-	for (size_t i = 0; i < c->peers_n; i++) {
-		const struct conf_peer *p = &c->peers[i];
-		if (is_set[i] || !p->endpoint.host || p->endpoint.addr.family != IP_FAMILY_NONE) {
-			continue;
-		}
-		struct endpoint at;
-		enum weft_err e = os_resolve(p->endpoint.host, p->endpoint.port, &at);
-		if (e) {
-			log_warn(log, "cannot resolve %s: %s; it is tried again", p->endpoint.host,
-				weft_err_text(e));
-			(*left)++;
-			continue;
-		}
-		is_set[i] = true;
-		struct wg_out *out;
-		struct wg_device *d = node_lock(n, &out);
-		struct wg_peer *peer = wg_peer_find(d, p->public_key);
-		if (peer && wg_peer_endpoint(peer).addr.family == IP_FAMILY_NONE) {
-			wg_peer_set_endpoint(peer, &at);
-			if (p->keepalive_s) {
-				/* Off and on: a keepalive that waited for an endpoint leaves now.
-				 */
-				wg_peer_set_keepalive(d, peer, 0, node_time(), out);
-				wg_peer_set_keepalive(d, peer, p->keepalive_s, node_time(), out);
-			}
-		}
-		node_unlock(n);
-	}
-}
-
 enum weft_err
-apply_conf(struct node *n, const struct conf *c, bool *is_set, const struct log *log,
-	struct apply_traces *out)
+apply_conf(struct node *n, const struct conf *old, const struct conf *c, const struct log *log,
+	struct apply_traces *t)
 {
-	*out = (struct apply_traces){.netlink = node_device_of(n)->netlink};
-	enum weft_err e = apply_engine(n, c, log);
+	struct change change = {.node = n, .old = old, .fresh = c, .log = log, .traces = t};
+	node_facts(n, &change.facts);
+	enum weft_err e = old ? census_make(old, &change.before) : WEFT_OK;
 	if (!e) {
-		e = apply_sockets(n, c, log);
-	}
-	if (!e) {
-		/* Before the routes: a default route would send the questions into the tunnel,
-		 * which does not know yet where it leads. */
-		size_t left;
-		apply_resolve(n, c, is_set, log, &left);
-		e = apply_addresses(n, c, log);
+		e = census_make(c, &change.after);
 	}
 	if (!e) {
-		e = route_apply(n, c, log, out);
+		e = apply_change(&change);
 	}
-	if (e) {
-		apply_undo(out, log);
-	}
+	census_fini(&change.before);
+	census_fini(&change.after);
 	return e;
 }
 

@@ -5,15 +5,19 @@
 #include <string.h>
 
 #include "node/apply.h"
+#include "node/names.h"
 #include "node/node.h"
 #include "os/clock.h"
 #include "os/loop.h"
 #include "wire/conf.h"
 
-/* Names that did not resolve at the start are asked again after 5 s, then ever later, up to a
- * minute. */
-#define RESOLVE_FIRST_NS (5 * WEFT_NS_PER_S)
-#define RESOLVE_MAX_NS (60 * WEFT_NS_PER_S)
+/* When the port is renewed first, while every peer that is called stays silent: in the 4th attempt.
+ * The next time it takes twice as long, and so on. */
+#define PORT_TRIES 4
+#define PORT_WAIT_FIRST_NS (15 * WEFT_NS_PER_S)
+#define PORT_WAIT_MAX_NS (300 * WEFT_NS_PER_S)
+/* A look at the peers after tries in vain; they come in crowds. */
+#define LOOK_NS (1 * WEFT_NS_PER_S)
 
 struct keeper {
 	struct log log;
@@ -24,9 +28,10 @@ struct keeper {
 	void (*gone)(void *ctx);
 	void (*news)(void *ctx);
 	void *ctx;
-	bool *is_resolved; /* one a peer of the configuration */
-	struct mono resolve_at;
-	int64_t resolve_wait_ns;
+	struct names names;
+	struct mono looked_at, look_at; /* for tries in vain; MONO_NEVER: no need */
+	struct mono renewed_at;         /* the port */
+	int64_t renew_wait_ns;
 };
 
 static void
@@ -35,6 +40,9 @@ on_node(void *ctx, uint32_t events)
 	struct keeper *k = ctx;
 	(void)events;
 	node_take_events(k->node);
+	if (node_take_tries(k->node)) {
+		k->look_at = mono_min(k->look_at, mono_add_ns(k->looked_at, LOOK_NS));
+	}
 	if (k->news) {
 		k->news(k->ctx);
 	}
@@ -82,6 +90,8 @@ start_node(struct keeper *k, const struct keeper_config *c)
 		.has_offload = !i || i->has_offload,
 		.mtu = c->conf ? apply_choose_mtu(c->conf) : NODE_MTU_DEFAULT,
 		.state_dir = c->state_dir,
+		.has_news = c->has_news,
+		.netns = c->netns,
 	};
 	return node_new(&nc, &k->node);
 }
@@ -89,11 +99,11 @@ start_node(struct keeper *k, const struct keeper_config *c)
 static enum weft_err
 start_conf(struct keeper *k, const struct conf *c)
 {
-	k->is_resolved = calloc(c->peers_n + 1, sizeof(bool));
-	if (!k->is_resolved) {
-		return WEFT_ENOMEM;
+	enum weft_err e = names_set(&k->names, c, os_clock_mono());
+	if (!e) {
+		e = apply_conf(k->node, NULL, c, &k->log, &k->traces);
 	}
-	return apply_conf(k->node, c, k->is_resolved, &k->log, &k->traces);
+	return e;
 }
 
 static enum weft_err
@@ -113,8 +123,8 @@ watch(struct keeper *k)
 enum weft_err
 keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **out)
 {
-	if (c->netns || c->no_tun) {
-		return WEFT_ENOTSUP; /* node_config has no place for them yet */
+	if (c->no_tun) {
+		return WEFT_ENOTSUP; /* node_config has no place for it yet */
 	}
 	struct keeper *k = calloc(1, sizeof(*k));
 	if (!k) {
@@ -125,22 +135,26 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 	k->gone = c->gone;
 	k->news = c->news;
 	k->ctx = c->ctx;
-	k->resolve_at = MONO_NEVER;
-	k->resolve_wait_ns = RESOLVE_FIRST_NS;
+	k->look_at = MONO_NEVER;
+	k->renew_wait_ns = PORT_WAIT_FIRST_NS;
 	enum weft_err e = start_node(k, c);
 	if (e) {
 		goto undo_keeper;
 	}
-	e = watch(k);
+	apply_init(&k->traces, k->node);
+	e = names_init(&k->names, k->node, loop, &k->log);
 	if (e) {
 		goto undo_node;
+	}
+	e = watch(k);
+	if (e) {
+		goto undo_names;
 	}
 	if (c->conf) {
 		e = start_conf(k, c->conf);
 		if (e) {
 			goto undo_watch;
 		}
-		k->resolve_at = mono_add_ns(os_clock_mono(), k->resolve_wait_ns);
 	}
 	k->conf = c->conf;
 	*out = k;
@@ -149,10 +163,11 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 undo_watch:
 	os_loop_del(loop, node_event_fd(k->node));
 	os_loop_del(loop, node_monitor_fd(k->node));
+undo_names:
+	names_fini(&k->names);
 undo_node:
 	node_free(k->node);
 undo_keeper:
-	free(k->is_resolved);
 	free(k);
 	return e;
 }
@@ -160,14 +175,12 @@ undo_keeper:
 void
 keeper_free(struct keeper *k)
 {
-	if (k->conf) {
-		apply_undo(&k->traces, &k->log);
-	}
+	apply_undo(&k->traces, &k->log);
+	names_fini(&k->names);
 	os_loop_del(k->loop, node_event_fd(k->node));
 	os_loop_del(k->loop, node_monitor_fd(k->node));
 	node_free(k->node);
 	conf_free(k->conf);
-	free(k->is_resolved);
 	free(k);
 }
 
@@ -186,33 +199,97 @@ keeper_conf(const struct keeper *k)
 struct mono
 keeper_deadline(const struct keeper *k)
 {
-	return k->resolve_at;
+	return mono_min(names_deadline(&k->names), k->look_at);
 }
 
-/* Endpoints given by name that did not resolve before. */
+/* Is there a peer that is called in vain, and none that answers? */
+static bool
+is_cut_off(struct keeper *k, struct mono now)
+{
+	bool is_trying = false, has_answer = false;
+	const struct wg_device *d = node_lock_shared(k->node);
+	struct wg_peer *p = wg_peer_next(d, NULL);
+	for (; p && !has_answer; p = wg_peer_next(d, p)) {
+		struct wg_peer_info info;
+		wg_peer_info(p, &info);
+		is_trying |= info.unanswered >= PORT_TRIES;
+		has_answer = info.unanswered < PORT_TRIES && wg_peer_can_send(p, now);
+	}
+	node_unlock_shared(k->node);
+	return is_trying && !has_answer;
+}
+
+/* A router on the way may have come to dislike the flow between the two ports. */
+static void
+renew_port(struct keeper *k, struct mono now)
+{
+	if (!is_cut_off(k, now)) {
+		return;
+	}
+	if (mono_diff_ns(now, k->renewed_at) > 2 * PORT_WAIT_MAX_NS) {
+		k->renew_wait_ns = PORT_WAIT_FIRST_NS; /* another trouble */
+	}
+	if (mono_is_before(now, mono_add_ns(k->renewed_at, k->renew_wait_ns))) {
+		return;
+	}
+	enum weft_err e = node_renew_port(k->node);
+	if (e == WEFT_EEXIST) {
+		return;
+	}
+	struct node_facts facts;
+	node_facts(k->node, &facts);
+	k->renewed_at = now;
+	k->renew_wait_ns =
+		k->renew_wait_ns * 2 < PORT_WAIT_MAX_NS ? k->renew_wait_ns * 2 : PORT_WAIT_MAX_NS;
+	if (e) {
+		log_warn(&k->log, "%s: cannot renew the port: %s", facts.name, weft_err_text(e));
+	} else {
+		log_info(&k->log, "%s: no answer from any peer; the port is now %u", facts.name,
+			facts.listen_port);
+	}
+}
+
 void
 keeper_turn(struct keeper *k, struct mono now)
 {
-	size_t left;
-	if (mono_is_before(now, k->resolve_at)) {
-		return;
+	names_turn(&k->names, now);
+	if (!mono_is_before(now, k->look_at)) {
+		k->look_at = MONO_NEVER;
+		k->looked_at = now;
+		names_look(&k->names, now);
+		renew_port(k, now);
 	}
-	apply_resolve(k->node, k->conf, k->is_resolved, &k->log, &left);
-	if (left == 0) {
-		k->resolve_at = MONO_NEVER;
-		return;
-	}
-	k->resolve_at = mono_add_ns(os_clock_mono(), k->resolve_wait_ns);
-	k->resolve_wait_ns *= 2;
-	if (k->resolve_wait_ns > RESOLVE_MAX_NS) {
-		k->resolve_wait_ns = RESOLVE_MAX_NS;
+}
+
+/* What is made once, at the start. */
+static void
+warn_of_fixed(const struct keeper *k, const struct conf_interface *fresh)
+{
+	const struct conf_interface *i = &k->conf->interface;
+	if (i->workers != fresh->workers || i->has_offload != fresh->has_offload ||
+		i->aead != fresh->aead) {
+		log_warn(&k->log, "Workers, Offload and Aead change with the next start");
 	}
 }
 
 enum weft_err
 keeper_reload(struct keeper *k, struct conf *fresh)
 {
-	(void)fresh;
-	log_error(&k->log, "reload is not there yet");
-	return WEFT_ENOTSUP;
+	/* Whatever `wg set` has made of a device without configuration gives way, too. */
+	const struct conf empty = {.interface = {.has_offload = true}};
+	enum weft_err e =
+		apply_conf(k->node, k->conf ? k->conf : &empty, fresh, &k->log, &k->traces);
+	if (e) {
+		return e;
+	}
+	e = names_set(&k->names, fresh, os_clock_mono());
+	if (e) {
+		log_warn(&k->log, "names of endpoints: %s", weft_err_text(e));
+	}
+	if (k->conf) {
+		warn_of_fixed(k, &fresh->interface);
+	}
+	conf_free(k->conf);
+	k->conf = fresh;
+	return WEFT_OK;
 }

@@ -35,6 +35,7 @@ struct keeper_config {
 	enum aead_backend aead;
 	const char *state_dir;  /* for the last timestamp sent; NULL = not persisted */
 	struct os_netns *netns; /* of the interface; NULL = this thread's */
+	bool has_news;          /* node_take_news() is going to be called */
 	bool no_tun;            /* a veth pair instead of /dev/net/tun; with netns alone */
 	/* The interface was deleted: the node does nothing any more. Must not free the keeper. */
 	void (*gone)(void *ctx);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/node.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "node/ally.h"
 #include "node/crew.h"
 #include "node/device.h"
+#include "node/news.h"
 #include "node/runner.h"
 #include "node/sockets.h"
 #include "node/stamp.h"
@@ -48,11 +48,13 @@ struct node {
 	bool has_offload;
 	const char *aead_name;
 	struct mono born;
-	struct os_wake news;      /* for the control thread: is_gone, has_stamp, has_session */
+	struct news news;
+	struct os_wake wake;      /* for the control thread: news, and what follows */
 	_Atomic bool has_stamp;   /* written, not yet synced */
 	_Atomic bool has_session; /* a new one since node_take_session() */
+	_Atomic bool has_tries;   /* in vain, since node_take_tries() */
 	_Atomic bool is_gone;
-	struct log_limit stale_limit, news_limit; /* under the lock */
+	bool is_port_fixed; /* it was asked for */
 };
 
 struct wg_time
@@ -75,24 +77,13 @@ on_closed(void *ctx)
 {
 	struct node *n = ctx;
 	atomic_store(&n->is_gone, true);
-	os_wake_signal(&n->news);
+	os_wake_signal(&n->wake);
 }
 
-static char *
-short_key(struct wg_peer *p, char out[16])
+static void
+wake_control(struct node *n)
 {
-	struct wg_peer_info info;
-	wg_peer_info(p, &info);
-	snprintf(out, 16, "%02x%02x%02x%02x...", info.public_key[0], info.public_key[1],
-		info.public_key[2], info.public_key[3]);
-	return out;
-}
-
-/* Of news that peers can make at will, and thousands at once: the first few of each period. */
-static enum log_level
-news_level(struct node *n, struct wg_time now)
-{
-	return log_limit_take(&n->news_limit, now.mono) ? LOG_LEVEL_INFO : LOG_LEVEL_DEBUG;
+	os_wake_signal(&n->wake);
 }
 
 /* The engine's news. With the lock held alone. */
@@ -100,44 +91,21 @@ static void
 on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 {
 	struct node *n = ctx;
-	char key[16];
-	char to[ENDPOINT_TEXT_MAX];
-	struct endpoint at;
-	switch (e->kind) {
-	case WG_EVENT_STAMP:
+	if (e->kind == WG_EVENT_STAMP) {
 		stamp_save(&n->stamp, e->value, &n->log);
 		atomic_store(&n->has_stamp, true);
-		os_wake_signal(&n->news);
-		break;
-	case WG_EVENT_SESSION:
-		log_debug(&n->log, "%s: peer %s: session is up", n->dev.name,
-			short_key(e->peer, key));
-		if (!atomic_exchange(&n->has_session, true)) {
-			os_wake_signal(&n->news);
-		}
-		break;
-	case WG_EVENT_ENDPOINT:
-		at = wg_peer_endpoint(e->peer);
-		log_write(&n->log, news_level(n, now), "%s: peer %s: endpoint is now %s",
-			n->dev.name, short_key(e->peer, key), endpoint_format(&at, to));
-		break;
-	case WG_EVENT_GAVE_UP:
-		log_write(&n->log, news_level(n, now),
-			"%s: peer %s: no handshake answer, %llu waiting packets dropped",
-			n->dev.name, short_key(e->peer, key), (unsigned long long)e->value);
-		break;
-	case WG_EVENT_STALE:
-		if (log_limit_take(&n->stale_limit, now.mono)) {
-			log_warn(&n->log,
-				"%s: peer %s: initiation with an old timestamp: replayed, or the "
-				"peer's clock went backward",
-				n->dev.name, short_key(e->peer, key));
-		}
-		break;
-	case WG_EVENT_HANDSHAKE:
-		log_debug(&n->log, "%s: peer %s: sending initiation, attempt %llu", n->dev.name,
-			short_key(e->peer, key), (unsigned long long)e->value);
-		break;
+		wake_control(n);
+		return;
+	}
+	if (news_tell(&n->news, n->dev.name, e, now)) {
+		wake_control(n);
+	}
+	if (e->kind == WG_EVENT_SESSION && !atomic_exchange(&n->has_session, true)) {
+		wake_control(n);
+	}
+	if (e->kind == WG_EVENT_HANDSHAKE && e->value >= NODE_TRIES_MIN &&
+		!atomic_exchange(&n->has_tries, true)) {
+		wake_control(n);
 	}
 }
 
@@ -285,15 +253,14 @@ node_new(const struct node_config *c, struct node **out)
 	n->workers = choose_workers(c->workers);
 	n->has_offload = c->has_offload;
 	n->born = os_clock_mono();
-	n->stale_limit = (struct log_limit){.period_ns = 60 * WEFT_NS_PER_S, .burst = 3};
-	n->news_limit = (struct log_limit){.period_ns = 10 * WEFT_NS_PER_S, .burst = 20};
+	news_init(&n->news, c->log, c->has_news);
 	atomic_init(&n->deadline_ns, INT64_MAX);
 	os_rwlock_init(&n->lock);
 	os_process_host_name(n->host_name, sizeof(n->host_name));
 	allies_init(&n->allies, n->host_name, NODE_MTU_DEFAULT);
 	stamp_load(&n->stamp, c->state_dir, c->name, &n->log);
 
-	enum weft_err e = os_wake_init(&n->news);
+	enum weft_err e = os_wake_init(&n->wake);
 	if (e) {
 		goto undo_node;
 	}
@@ -331,8 +298,9 @@ undo_device:
 	free(n->mail.events);
 	node_device_close(&n->dev);
 undo_wake:
-	os_wake_fini(&n->news);
+	os_wake_fini(&n->wake);
 undo_node:
+	news_fini(&n->news);
 	allies_fini(&n->allies);
 	os_rwlock_fini(&n->lock);
 	free(n);
@@ -354,7 +322,8 @@ node_free(struct node *n)
 	node_device_close(&n->dev);
 	free(n->mail.msgs);
 	free(n->mail.events);
-	os_wake_fini(&n->news);
+	news_fini(&n->news);
+	os_wake_fini(&n->wake);
 	os_rwlock_fini(&n->lock);
 	free(n);
 }
@@ -437,12 +406,9 @@ node_unlock_shared(struct node *n)
 	os_rwlock_read_unlock(&n->lock);
 }
 
-enum weft_err
-node_set_listen_port(struct node *n, uint16_t port)
+static enum weft_err
+move_sockets(struct node *n, uint16_t port)
 {
-	if (port != 0 && port == atomic_load(&n->listen_port)) {
-		return WEFT_OK;
-	}
 	struct link *links[NODE_WORKERS_MAX];
 	enum weft_err e = open_links(n, port, n->fwmark, links);
 	if (e) {
@@ -459,6 +425,25 @@ node_set_listen_port(struct node *n, uint16_t port)
 }
 
 enum weft_err
+node_set_listen_port(struct node *n, uint16_t port)
+{
+	enum weft_err e = WEFT_OK;
+	if (port == 0 || port != atomic_load(&n->listen_port)) {
+		e = move_sockets(n, port);
+	}
+	if (!e) {
+		n->is_port_fixed = port != 0;
+	}
+	return e;
+}
+
+enum weft_err
+node_renew_port(struct node *n)
+{
+	return n->is_port_fixed ? WEFT_EEXIST : move_sockets(n, 0);
+}
+
+enum weft_err
 node_set_fwmark(struct node *n, uint32_t mark)
 {
 	enum weft_err e = sockets_set_mark(n->runners, n->runners_n, mark, n->fwmark);
@@ -471,13 +456,13 @@ node_set_fwmark(struct node *n, uint32_t mark)
 int
 node_event_fd(const struct node *n)
 {
-	return n->news.fd;
+	return n->wake.fd;
 }
 
 void
 node_take_events(struct node *n)
 {
-	os_wake_clear(&n->news);
+	os_wake_clear(&n->wake);
 	if (atomic_exchange(&n->has_stamp, false)) {
 		stamp_sync(&n->stamp, &n->log);
 	}
@@ -499,6 +484,32 @@ void
 node_take_session(struct node *n)
 {
 	atomic_store(&n->has_session, false);
+}
+
+bool
+node_take_tries(struct node *n)
+{
+	return atomic_exchange(&n->has_tries, false);
+}
+
+size_t
+node_take_news(struct node *n, struct node_news *v, size_t cap)
+{
+	return news_take(&n->news, v, cap);
+}
+
+uint64_t
+node_news_lost(struct node *n)
+{
+	return news_lost(&n->news);
+}
+
+void
+node_put_news(struct node *n, const struct node_news *v)
+{
+	if (news_put(&n->news, v)) {
+		wake_control(n);
+	}
 }
 
 struct mtu_ask {

@@ -39,6 +39,7 @@ struct node_config {
 	/* A private namespace for the interface, which must outlive the node; NULL = the caller's
 	 * own. The sockets to peers are the caller's own in any case. */
 	struct os_netns *netns;
+	bool has_news; /* node_take_news() will be called; else none are kept */
 };
 
 /* Creates the interface and the sockets, starts the workers. The interface is down and has no
@@ -56,6 +57,19 @@ bool node_is_gone(const struct node *n);
 /* Has a session come up since node_take_session()? The first one makes node_event_fd() readable. */
 bool node_has_session(const struct node *n);
 void node_take_session(struct node *n);
+/* Has a peer been called NODE_TRIES_MIN times or more without an answer, since the last call? Then
+ * node_event_fd() is readable, too. */
+#define NODE_TRIES_MIN 3
+bool node_take_tries(struct node *n);
+
+struct node_news; /* node/news.h */
+/* What happened, the oldest first, at most cap of it; returns how many. It makes node_event_fd()
+ * readable when there was none before: take until there is none. What found the queue full is
+ * lost, and counted since the start. */
+size_t node_take_news(struct node *n, struct node_news *v, size_t cap);
+uint64_t node_news_lost(struct node *n);
+/* News that the control thread makes itself. */
+void node_put_news(struct node *n, const struct node_news *v);
 
 /* Readable when the kernel has news of the interface: then node_monitor() follows renames, up
  * and down, and MTU changes. */
@@ -77,6 +91,8 @@ struct wg_time node_time(void);
 /* port 0 = any free one. On failure the old sockets stay: WEFT_EADDRINUSE and others. Not
  * under the lock. */
 WEFT_MUST_CHECK enum weft_err node_set_listen_port(struct node *n, uint16_t port);
+/* Another free port, unless the present one was asked for: WEFT_EEXIST. Not under the lock. */
+WEFT_MUST_CHECK enum weft_err node_renew_port(struct node *n);
 /* mark 0 = none. Applies to the open sockets at once and to later ones. Not under the lock. */
 WEFT_MUST_CHECK enum weft_err node_set_fwmark(struct node *n, uint32_t mark);
 

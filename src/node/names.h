@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The endpoints of a configuration that must be looked up: names of hosts, and link-local
+ * addresses with the name of an interface. Brings what is found to the node's peers, both
+ * families to be raced, and looks again when handshakes stay without an answer.
+ *
+ * Threads: the control thread's. Takes the node's lock. */
+#ifndef WEFT_NODE_NAMES_H
+#define WEFT_NODE_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mono.h"
+#include "node/name.h"
+#include "wg/device.h"
+
+struct conf;
+struct node;
+struct os_loop;
+struct os_resolver;
+
+/* Initiations without an answer, after which a name is looked up again: 10 s. */
+#define NAMES_UNANSWERED 3
+
+struct names_entry {
+	struct name name;
+	uint64_t tag; /* of its questions; no other entry ever has it */
+	uint8_t key[WG_KEY_LEN];
+	char *host; /* NULL: addr and scope are given */
+	struct ip_addr addr;
+	char scope[16];
+	uint16_t port;
+	uint64_t handshakes; /* of the peer, when it was last looked at */
+	bool has_warned;     /* since it was last found */
+	bool must_move;      /* the endpoint was changed: a session does not keep the old one */
+};
+
+struct names {
+	struct node *node;
+	struct log log;
+	struct os_resolver *resolver;
+	struct names_entry *v; /* by key, each once */
+	size_t n;
+	uint64_t tags;
+	bool was_set;
+};
+
+WEFT_MUST_CHECK enum weft_err names_init(
+	struct names *t, struct node *n, struct os_loop *loop, const struct log *log);
+void names_fini(struct names *t);
+/* Takes the names of c; those that are the same as before keep their state. On failure nothing
+ * has changed. */
+WEFT_MUST_CHECK enum weft_err names_set(struct names *t, const struct conf *c, struct mono now);
+struct mono names_deadline(const struct names *t);
+void names_turn(struct names *t, struct mono now);
+/* Peers may have tried in vain: node_has_tries(). */
+void names_look(struct names *t, struct mono now);
+
+#endif
