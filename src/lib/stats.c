@@ -92,7 +92,7 @@ weft_node_stats(struct weft_node *n, struct weft_stats *out)
 			.rx_datagrams = s.link.rx_datagrams,
 			.tx_datagrams = s.link.tx_datagrams,
 			.recovered = sum_recovered(n->inner, &peers),
-			.events_lost = events_lost(&n->events)};
+			.events_lost = events_lost(&n->events) + node_news_lost(n->inner)};
 		for (size_t i = 0; i < DROP_COUNT; i++) {
 			own.drops += s.drops.n[i];
 		}

@@ -169,7 +169,7 @@ os_inet_is_blocking(int fd, bool *out)
 {
 	int flags = fcntl(fd, F_GETFL);
 	if (flags < 0) {
-		return os_error(errno);
+		return errno == EBADF ? WEFT_EINVAL : os_error(errno);
 	}
 	*out = !(flags & O_NONBLOCK);
 	return WEFT_OK;

@@ -42,6 +42,7 @@ WEFT_MUST_CHECK enum weft_err os_inet_accept(
 	int listen_fd, bool is_nonblocking, int *fd, int *errnum);
 
 WEFT_MUST_CHECK enum weft_err os_inet_set_blocking(int fd, bool is_blocking);
+/* WEFT_EINVAL: no descriptor. */
 WEFT_MUST_CHECK enum weft_err os_inet_is_blocking(int fd, bool *out);
 
 /* Waits until fd is readable (writable), or one of the wakes is readable; fd goes before them.
