@@ -14,6 +14,7 @@
 int up_main(int argc, char **argv);
 int down_main(int argc, char **argv);
 int check_main(int argc, char **argv);
+int reload_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int show_main(int argc, char **argv);
 int status_main(int argc, char **argv);

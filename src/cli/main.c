@@ -17,6 +17,7 @@ static const struct {
 } commands[] = {
 	{"up", up_main, "bring up a device from a configuration file"},
 	{"down", down_main, "take a device down"},
+	{"reload", reload_main, "have a device read its configuration again"},
 	{"run", run_main, "run a device, unconfigured or from a file, maybe in the foreground"},
 	{"show", show_main, "show running devices as wg does"},
 	{"status", status_main, "show running devices with all their counters"},

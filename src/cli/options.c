@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/conffile.h"
 #include "os/file.h"
 #include "os/process.h"
 
@@ -150,8 +151,8 @@ options_name_of(const char *what, char out[OPTIONS_NAME_MAX])
 	return true;
 }
 
-static bool
-is_path(const char *what)
+bool
+options_is_path(const char *what)
 {
 	return strchr(what, '/') || ends_in_conf(what);
 }
@@ -160,7 +161,7 @@ is_path(const char *what)
 static bool
 find_file(struct options *o)
 {
-	if (is_path(o->what)) {
+	if (options_is_path(o->what)) {
 		snprintf(o->path, sizeof(o->path), "%s", o->what);
 		return true;
 	}
@@ -212,35 +213,25 @@ warn_of_ignored(const struct conf *c, const char *path)
 static int
 read_file(struct options *o)
 {
-	char *text;
-	size_t len;
-	enum weft_err e = os_file_read(o->path, CONF_BYTES_MAX, &text, &len);
-	if (e) {
-		return cli_fail("cannot read %s: %s", o->path, weft_err_text(e));
+	struct conf_report *report = calloc(1, sizeof(*report));
+	if (!report) {
+		return cli_fail("%s", weft_err_text(WEFT_ENOMEM));
 	}
+	int rc = CLI_OK;
+	enum weft_err e = conffile_read(o->path, &o->serve.conf, report);
 	if (os_file_is_world_readable(o->path)) {
 		fprintf(stderr,
 			"%s: warning: everybody may read it, and it holds keys: chmod 600 %s\n",
 			o->path, o->path);
 	}
-	struct conf_report *report = calloc(1, sizeof(*report));
-	int rc = CLI_OK;
-	if (!report) {
-		rc = cli_fail("%s", weft_err_text(WEFT_ENOMEM));
-	} else {
-		struct conf_options options = {.is_lenient = false};
-		e = conf_parse(text, len, &options, &o->serve.conf, report);
-		print_notes(report, o->path);
-		if (e) {
-			rc = CLI_FAILED;
-			if (report->n == 0) {
-				cli_fail("%s: %s", o->path, weft_err_text(e));
-			}
+	print_notes(report, o->path);
+	if (e) {
+		rc = CLI_FAILED;
+		if (report->n == 0) {
+			cli_fail("cannot read %s: %s", o->path, weft_err_text(e));
 		}
 	}
 	free(report);
-	explicit_bzero(text, len);
-	free(text);
 	return rc;
 }
 
@@ -254,7 +245,7 @@ options_load(struct options *o, const char *command, bool is_needed)
 			o->what);
 	}
 	o->serve.name = o->name;
-	if (!is_needed && !is_path(o->what)) {
+	if (!is_needed && !options_is_path(o->what)) {
 		return CLI_OK;
 	}
 	if (!find_file(o)) {

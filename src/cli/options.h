@@ -23,6 +23,8 @@ int options_parse(struct options *o, const char *command, const char *help, int 
  * interface's name, and conf stays NULL. Prints what is wrong. */
 int options_load(struct options *o, const char *command, bool is_needed);
 void options_fini(struct options *o);
+/* Is it a FILE: has it a '/', or does it end in .conf? */
+bool options_is_path(const char *what);
 /* "home" of "home", "home.conf", "/etc/wireguard/home.conf". False: no possible name. */
 bool options_name_of(const char *what, char out[OPTIONS_NAME_MAX]);
 

@@ -8,12 +8,14 @@
 #include <syslog.h>
 
 #include "cli/cli.h"
+#include "cli/conffile.h"
 #include "ctl/control.h"
 #include "ctl/path.h"
 #include "ctl/uapi.h"
 #include "node/keeper.h"
 #include "node/node.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/loop.h"
 #include "os/memory.h"
 #include "os/process.h"
@@ -22,6 +24,8 @@
 
 #define STATE_DIR "/var/lib/weft"
 #define LOOP_WATCHES 512
+#define SERVE_PATH_MAX 4096
+#define RELOAD_TEXT_MAX 4096
 /* Memory is looked at so soon after a new session, and again and again while there is traffic;
  * otherwise once in so long. Less CPU time than this in between is nothing, and a greater share of
  * the time than this is traffic. */
@@ -35,6 +39,8 @@ struct serve_log {
 	bool is_foreground;
 	/* Still attached to the terminal of the caller. Workers log, too. */
 	_Atomic bool is_starting;
+	/* Somebody waits for the outcome of a reload. */
+	_Atomic bool is_reloading;
 	char last_error[OS_DAEMON_TEXT_MAX];
 };
 
@@ -48,6 +54,7 @@ struct server {
 	struct ctl_uapi *uapi;
 	struct ctl_control *control;
 	int signal_fd;
+	char path[SERVE_PATH_MAX]; /* of the configuration, absolute; empty: none */
 	struct mono trim_at;
 	struct mono looked_at; /* at memory */
 	bool has_worked;       /* since the last trim */
@@ -60,7 +67,7 @@ log_line(void *ctx, enum log_level level, const char *text)
 	struct serve_log *s = ctx;
 	static const char *const names[] = {"error", "warning", "info", "debug"};
 	static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
-	if (level == LOG_LEVEL_ERROR && s->is_starting) {
+	if (level == LOG_LEVEL_ERROR && (s->is_starting || s->is_reloading)) {
 		snprintf(s->last_error, sizeof(s->last_error), "%s", text);
 	}
 	if (s->is_foreground || (s->is_starting && level == LOG_LEVEL_WARN)) {
@@ -68,6 +75,36 @@ log_line(void *ctx, enum log_level level, const char *text)
 	} else if (!s->is_starting || level != LOG_LEVEL_ERROR) {
 		syslog(priorities[level], "%s", text);
 	}
+}
+
+static enum weft_err
+reload(void *ctx, const char *file, char *why, size_t cap)
+{
+	struct server *s = ctx;
+	struct conf *fresh;
+	if (!file && !s->path[0]) {
+		snprintf(why, cap, "it was started without a file; give one");
+		return WEFT_ENOENT;
+	}
+	enum weft_err e = conffile_load(file ? file : s->path, &fresh, why, cap);
+	if (e) {
+		return e;
+	}
+	s->sink->last_error[0] = 0;
+	s->sink->is_reloading = true;
+	e = keeper_reload(s->keeper, fresh);
+	s->sink->is_reloading = false;
+	if (e) {
+		conf_free(fresh);
+		snprintf(why, cap, "%s",
+			s->sink->last_error[0] ? s->sink->last_error : weft_err_text(e));
+		return e;
+	}
+	if (file) {
+		snprintf(s->path, sizeof(s->path), "%s", file);
+	}
+	log_info(&s->log, "%s: %s is in force", s->o->name, s->path);
+	return WEFT_OK;
 }
 
 static void
@@ -79,6 +116,11 @@ on_signal(void *ctx, uint32_t events)
 	while (os_signal_take(s->signal_fd, &sig) == WEFT_OK) {
 		if (sig == OS_SIGNAL_STOP) {
 			os_loop_stop(s->loop);
+		} else if (sig == OS_SIGNAL_RELOAD) {
+			char why[RELOAD_TEXT_MAX];
+			if (reload(s, NULL, why, sizeof(why)) != WEFT_OK) {
+				log_error(&s->log, "%s: nothing is changed: %s", s->o->name, why);
+			}
 		}
 	}
 }
@@ -155,6 +197,7 @@ open_control(struct server *s)
 		.version = WEFT_VERSION,
 		.log = &s->log,
 		.stop = on_stop,
+		.reload = reload,
 		.ctx = s};
 	return ctl_control_open(&c, &s->control);
 }
@@ -261,6 +304,9 @@ run(struct serve_options *o, struct os_daemon *report)
 		.sink = &sink,
 		.log = {.sink = log_line, .ctx = &sink, .level = o->log_level},
 		.trim_at = MONO_NEVER};
+	if (o->path) {
+		snprintf(s.path, sizeof(s.path), "%s", o->path);
+	}
 	openlog("weft", LOG_PID, LOG_DAEMON);
 	os_signal_block_all();
 	enum weft_err e = start(&s);
@@ -286,6 +332,11 @@ run(struct serve_options *o, struct os_daemon *report)
 int
 serve(struct serve_options *o)
 {
+	char path[SERVE_PATH_MAX] = "";
+	/* In the background the working folder is another. */
+	if (o->path && os_file_absolute(o->path, path, sizeof(path)) == WEFT_OK) {
+		o->path = path;
+	}
 	if (o->is_foreground) {
 		return run(o, NULL);
 	}

@@ -16,6 +16,8 @@
 #include "ctl/status.h"
 #include "node/node.h"
 
+#define RELOAD_TEXT_MAX 4096
+
 enum phase {
 	PHASE_LAST,    /* nothing follows the piece at hand */
 	PHASE_PEERS,   /* the next peer, or the end of the list */
@@ -132,12 +134,32 @@ op_status(struct ctl_control *c, struct session *s, const json_t *request)
 	s->is_first = true;
 }
 
+static void
+op_reload(struct ctl_control *c, struct session *s, const json_t *request)
+{
+	const json_t *file = json_object_get(request, "file");
+	char why[RELOAD_TEXT_MAX] = "";
+	if (file && !json_is_string(file)) {
+		reply_error(s, "value", "file: the absolute path of a file is wanted");
+		return;
+	}
+	enum weft_err e = c->config.reload ? c->config.reload(c->config.ctx,
+						     json_string_value(file), why, sizeof(why))
+					   : WEFT_ENOTSUP;
+	if (e) {
+		reply_error(s, "config", why[0] ? why : weft_err_text(e));
+	} else {
+		reply(s, json_pack("{s:b}", "ok", 1));
+	}
+}
+
 struct op {
 	const char *name;
 	void (*run)(struct ctl_control *c, struct session *s, const json_t *request);
 };
 
 static const struct op ops[] = {
+	{"reload", op_reload},
 	{"set", op_set},
 	{"status", op_status},
 	{"stop", op_stop},
@@ -165,7 +187,7 @@ run_request(struct ctl_control *c, struct session *s, const char *text, size_t l
 			ops[i].run(c, s, o);
 		} else {
 			reply_error(s, "unknown_op",
-				"no such operation; known: set, status, stop, version");
+				"no such operation; known: reload, set, status, stop, version");
 		}
 	}
 	json_decref(o);

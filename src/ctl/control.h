@@ -5,6 +5,8 @@
 #ifndef WEFT_CTL_CONTROL_H
 #define WEFT_CTL_CONTROL_H
 
+#include <stddef.h>
+
 #include "base/err.h"
 
 struct ctl_control;
@@ -23,6 +25,9 @@ struct ctl_control_config {
 	/* Somebody asked the device to end, and has got the answer. Must not close the control
 	 * socket: only note it. */
 	void (*stop)(void *ctx);
+	/* Reads the configuration again: file, or the one at hand for NULL. why has cap bytes for
+	 * what is wrong. NULL: the device has no configuration to read. */
+	enum weft_err (*reload)(void *ctx, const char *file, char *why, size_t cap);
 	void *ctx;
 };
 

@@ -20,7 +20,8 @@ static void
 wait_since(struct name *n, struct mono since, uint32_t random)
 {
 	int64_t half_ns = n->wait_ns / 2;
-	int64_t jitter_ns = (int64_t)((uint64_t)half_ns * random >> 32);
+	int64_t half_us = half_ns / WEFT_NS_PER_US;
+	int64_t jitter_ns = (int64_t)((uint64_t)half_us * random >> 32) * WEFT_NS_PER_US;
 	n->state = NAME_STATE_WAITING;
 	n->due = mono_add_ns(since, n->wait_ns - half_ns / 2 + jitter_ns);
 	n->wait_ns = n->wait_ns * 2 < NAME_WAIT_MAX_NS ? n->wait_ns * 2 : NAME_WAIT_MAX_NS;

@@ -172,6 +172,23 @@ os_file_mkdir(const char *path, unsigned mode)
 	return S_ISDIR(st.st_mode) ? WEFT_OK : WEFT_EEXIST;
 }
 
+enum weft_err
+os_file_absolute(const char *path, char *out, size_t cap)
+{
+	size_t at = 0;
+	if (path[0] != '/') {
+		if (!getcwd(out, cap)) {
+			return os_error(errno);
+		}
+		at = strlen(out);
+		if (at + 1 < cap) {
+			out[at++] = '/';
+		}
+	}
+	int n = snprintf(out + at, cap - at, "%s", path);
+	return n >= 0 && (size_t)n < cap - at ? WEFT_OK : WEFT_EMSGSIZE;
+}
+
 bool
 os_file_exists(const char *path)
 {

@@ -21,6 +21,8 @@ WEFT_MUST_CHECK enum weft_err os_file_write_unsynced(
 WEFT_MUST_CHECK enum weft_err os_file_sync(const char *path);
 /* Makes the folder and its parents; existing ones are left as they are. */
 WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
+/* path with the working folder before it, unless it begins with '/'. WEFT_EMSGSIZE. */
+WEFT_MUST_CHECK enum weft_err os_file_absolute(const char *path, char *out, size_t cap);
 bool os_file_exists(const char *path);
 /* May others than its owner and group read it? */
 bool os_file_is_world_readable(const char *path);

@@ -4,14 +4,12 @@
     A 10.0.1.1 ---- 10.0.1.2 B"""
 import os
 import signal
-import socket
-import struct
-import threading
 
 import pytest
 
 from lab import Conf, PeerConf, binary, keys, pair, steady, wait_for, wait_ping
 from lab.device import A4, B4, DEVICE, WEFT, at, ends, make
+from lab.dns import NameServer, use
 
 
 def state(ns) -> str:
@@ -140,38 +138,11 @@ def test_default_route_leaves_the_local_network_alone_beside_another_tunnel(wire
     assert state(wire.a) == before
 
 
-class NameServer:
-    """Says that every name has one IPv4 address and no other."""
-
-    def __init__(self, ns, address: str, answer: str):
-        self._socket, self._answer = ns.udp_socket(address, 53, 0.2), socket.inet_aton(answer)
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._is_over.is_set():
-            try:
-                ask, client = self._socket.recvfrom(512)
-            except TimeoutError:
-                continue
-            end = ask.index(0, 12) + 5  # name, type, class
-            is_a = ask[end - 4:end - 2] == b"\0\1"
-            record = struct.pack("!HHHIH", 0xc00c, 1, 1, 60, 4) + self._answer if is_a else b""
-            self._socket.sendto(ask[:2] + struct.pack("!HHHHH", 0x8180, 1, int(is_a), 0, 0) + ask[12:end] + record, client)
-
-    def stop(self) -> None:
-        self._is_over.set()
-        self._thread.join()
-        self._socket.close()
-
-
-def test_endpoint_by_name_is_found_though_the_name_server_is_behind_the_default_route(wire, lab, tmp_path):
+def test_endpoint_by_name_is_found_though_the_name_server_is_behind_the_default_route(wire):
     wire.b.ip("address add 203.0.113.53/32 dev lo")
     wire.a.ip(f"route add default via {wire.b4}")
-    (tmp_path / "resolv.conf").write_text("nameserver 203.0.113.53\noptions timeout:1 attempts:2\n")
-    wire.a.run("mount", "--bind", str(tmp_path / "resolv.conf"), "/etc/resolv.conf")
-    server = NameServer(wire.b, "203.0.113.53", wire.b4)
+    use(wire.a, "203.0.113.53")
+    server = NameServer(wire.b, "203.0.113.53", [wire.b4])
     try:
         e = ends("", wire.b4)
         e.a_conf.peers[0].allowed = ["0.0.0.0/0"]

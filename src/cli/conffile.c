@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/conffile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "crypto/secret.h"
+#include "os/file.h"
+
+enum weft_err
+conffile_read(const char *path, struct conf **out, struct conf_report *report)
+{
+	char *text;
+	size_t len;
+	*report = (struct conf_report){0};
+	enum weft_err e = os_file_read(path, CONF_BYTES_MAX, &text, &len);
+	if (e) {
+		return e;
+	}
+	const struct conf_options options = {.is_lenient = false};
+	e = conf_parse(text, len, &options, out, report);
+	secret_wipe(text, len);
+	free(text);
+	return e;
+}
+
+static void
+tell(const struct conf_report *r, const char *path, char *why, size_t cap)
+{
+	size_t at = 0;
+	char line[512];
+	for (size_t i = 0; i < r->n && at < cap; i++) {
+		if (r->notes[i].severity == CONF_SEVERITY_ERROR) {
+			at += (size_t)snprintf(why + at, cap - at, "%s%s", at ? "\n" : "",
+				conf_note_format(&r->notes[i], path, line, sizeof(line)));
+		}
+	}
+}
+
+enum weft_err
+conffile_load(const char *path, struct conf **out, char *why, size_t cap)
+{
+	struct conf_report *report = calloc(1, sizeof(*report));
+	if (!report) {
+		snprintf(why, cap, "%s", weft_err_text(WEFT_ENOMEM));
+		return WEFT_ENOMEM;
+	}
+	enum weft_err e = conffile_read(path, out, report);
+	if (e && report->errors > 0) {
+		tell(report, path, why, cap);
+	} else if (e) {
+		snprintf(why, cap, "cannot read %s: %s", path, weft_err_text(e));
+	}
+	free(report);
+	return e;
+}
