@@ -57,6 +57,7 @@ def test_no_name_server_at_all_is_no_failure(wire):
 def test_second_family_is_tried_when_the_first_does_not_answer(wire, server):
     """B drops what comes to its IPv6 address."""
     server.answers = [wire.b4, wire.b6]
+    wait_ping(wire.a, wire.b6)
     hole = Fault(wire.b, "six", f"ip6 daddr {wire.b6} udp dport {PORT}", hook="input")
     e = named(wire)
     began = time.monotonic()
@@ -70,6 +71,7 @@ def test_second_family_is_tried_when_the_first_does_not_answer(wire, server):
 
 def test_first_family_is_kept_when_it_answers(wire, server):
     server.answers = [wire.b4, wire.b6]
+    wait_ping(wire.a, wire.b6)  # the neighbour is known: that takes a second in a fresh namespace
     e = named(wire).up(wire.a, WEFT, wire.b, WEFT)
     wait_ping(wire.a, B4, 4)
     assert e.a_sees().endpoint == f"[{wire.b6}]:{PORT}"
@@ -102,24 +104,22 @@ def test_scope_of_a_link_local_endpoint_may_appear_later(wire, lab):
     assert e.a_sees().endpoint in (f"[{link_local}%{index}]:{PORT}", f"[{link_local}%late0]:{PORT}")
 
 
-def test_port_is_renewed_when_nobody_answers_unless_it_is_fixed(wire):
+def test_port_is_renewed_when_nobody_answers(wire):
     e = ends("", wire.b4)
     e.a_conf.port = 0
     e.a_conf.peers[0].keepalive = 1
+    everything = Fault(wire.b, "all", f"udp dport {PORT}", hook="input")
     e.up(wire.a, WEFT, wire.b, WEFT)
-    wait_ping(wire.a, B4, 5)
-    e.b_conf.port = PORT
     old = e.a.dump().port
     Fault(wire.b, "flow", f"udp sport {old} udp dport {PORT}", hook="input")
-    wait_for(lambda: e.a.dump().port != old, 45, "another port")
-    wait_ping(wire.a, B4, 15)
+    everything.remove()
+    wait_for(lambda: e.a.dump().port != old, 20, "another port", interval=0.1)
+    wait_ping(wire.a, B4, 12)
 
-    fixed = ends("", wire.b4)
-    assert fixed.a_conf.port == PORT
-    e.a.down()
-    fixed.a_conf.peers[0].keepalive = 1
-    fixed.a_conf.peers[0].endpoint = "10.0.1.77:9"
-    wire.a.ip("neigh replace 10.0.1.77 lladdr 02:00:00:00:00:77 dev eth0")
-    from lab.device import make
-    a = make(WEFT, wire.a, fixed.a_conf)
-    stays(lambda: a.dump().port == PORT, 22, "ListenPort was given", interval=0.5)
+
+def test_fixed_port_stays_though_nobody_answers(wire):
+    e = ends("", "10.0.1.77")
+    e.a_conf.peers[0].keepalive = 1
+    wire.a.ip("neigh add 10.0.1.77 lladdr 02:00:00:00:00:77 dev eth0")
+    e.up(wire.a, WEFT, wire.b, WEFT)
+    stays(lambda: e.a.dump().port == PORT, 22, "ListenPort was given", interval=0.5)

@@ -2,6 +2,7 @@
 """weft reload: the difference of two configurations, applied under traffic.
 
     A 10.0.1.1 ---- 10.0.1.2 B"""
+import base64
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ import pytest
 from lab import PeerConf, binary, genpsk, keys, pair, wait_for, wait_ping
 from lab.bulk import transfer
 from lab.device import A4, B4, DEVICE, WEFT, ends
+from lab.traffic import ping
 
 from test_lifecycle import state
 
@@ -247,3 +249,30 @@ def test_transfer_through_reloads_loses_nothing(wire, tunnel):
     after = tunnel.a.drops()
     assert after == before, {k: after[k] - before[k] for k in after if after[k] != before[k]}
     assert peer(tunnel.a)["handshakes"] == 1
+
+
+def test_ten_thousand_peers_reload_under_pings_without_a_gap(wire, tunnel):
+    """Half of them go, half come: no ping of the peer that stays waits long for the device's lock."""
+    crowd = [PeerConf(k, [f"10.{128 + i // 250 % 100}.{i % 250}.{i // 25000}/32"], f"192.0.2.1:{1 + i % 60000}") for i, k in enumerate(public_keys(15000))]
+    first = tunnel.a_conf.peers[:]
+    tunnel.a_conf.table = "off"
+    tunnel.a_conf.peers = first + crowd[:10000]
+    rewrite(tunnel.a, tunnel.a_conf)
+    wire.a.ip(f"route replace {B4}/32 dev {DEVICE}")
+    assert tunnel.a.status()["peer_count"] == 10001
+    tunnel.a_conf.peers = first + crowd[5000:]
+    tunnel.a.write(tunnel.a_conf)
+    pings = []
+    t = threading.Thread(target=lambda: pings.append(ping(wire.a, B4, 400, 0.005)))
+    t.start()
+    reload(tunnel.a)
+    t.join()
+    assert tunnel.a.status()["peer_count"] == 10001
+    assert pings[0].received == 400, "none is lost"
+    assert max(pings[0].rtt_ms) < 25, f"{max(pings[0].rtt_ms):.1f} ms"
+    assert peer(tunnel.a)["handshakes"] == 1
+
+
+def public_keys(n: int) -> list[str]:
+    """Numbers in the form of keys: whoever only adds peers never looks closer."""
+    return [base64.b64encode(i.to_bytes(4, "big") + bytes(28)).decode() for i in range(1, n + 1)]
