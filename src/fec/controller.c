@@ -77,25 +77,17 @@ budget_ns(const struct fec_controller *c)
 	return c->policy.budget_us * WEFT_NS_PER_US;
 }
 
-/* The newest mark that was set `lag` ago and before; -1: none is so old. */
-static int
-mark_before(const struct fec_controller *c, struct mono now, int64_t lag)
-{
-	for (unsigned i = 0; i < WEFT_ARRAY_LEN(c->marks); i++) {
-		unsigned m = (c->mark - i) % WEFT_ARRAY_LEN(c->marks);
-		if (mono_diff_ns(now, c->marks[m].at) >= lag) {
-			return (int)m;
-		}
-	}
-	return -1;
-}
-
 /* How many sources were sent `lag` ago and before. */
 static uint64_t
 sent_before(const struct fec_controller *c, struct mono now, int64_t lag)
 {
-	int m = mark_before(c, now, lag);
-	return m < 0 ? 0 : c->marks[m].sent;
+	for (unsigned i = 0; i < WEFT_ARRAY_LEN(c->marks); i++) {
+		unsigned m = (c->mark - i) % WEFT_ARRAY_LEN(c->marks);
+		if (mono_diff_ns(now, c->marks[m].at) >= lag) {
+			return c->marks[m].sent;
+		}
+	}
+	return 0;
 }
 
 /* Sources of which a FEEDBACK would have come if they had been lost, behind those that the last
@@ -208,11 +200,8 @@ plan_class(struct fec_controller *c, enum wire_ext_class class, double p)
 /* What the line loses without a queue. While one stands, or seems to, what is lost beyond is not
  * the line's; only less than before is believed. */
 static double
-calm_share(const struct fec_controller *c, struct mono now, double n, double all)
+calm_share(const struct fec_controller *c, double n, double all)
 {
-	if (fec_policer_is_there(&c->policer, now)) {
-		return 0;
-	}
 	bool is_doubtful = c->guard.is_loaded || c->guard.is_suspect;
 	return is_doubtful ? least(all, fec_estimate_share(&c->calm, n)) : all;
 }
@@ -220,8 +209,7 @@ calm_share(const struct fec_controller *c, struct mono now, double n, double all
 static bool
 is_congested(const struct fec_controller *c, double all, double calm)
 {
-	bool is_policed = fec_policer_is_there(&c->policer, c->planned_at);
-	return (c->guard.is_loaded || is_policed) && all > 1.5 * calm;
+	return c->guard.is_loaded && all > 1.5 * calm;
 }
 
 static enum fec_why
@@ -268,7 +256,7 @@ plan(struct fec_controller *c, struct mono now)
 		return;
 	}
 	double n = clean(c, now), all = fec_estimate_share(&c->all, n);
-	double calm = calm_share(c, now, n, all);
+	double calm = calm_share(c, n, all);
 	if (c->is_armed && all < DISARM_SHARE) {
 		c->is_armed = false;
 		fec_estimate_reset(&c->all);
@@ -384,21 +372,10 @@ recent_packets(const struct fec_controller *c)
 	return n < 32 ? 32 : (uint32_t)n;
 }
 
-static void
-note_rate(struct fec_controller *c, struct mono now, const struct fec_report *r)
-{
-	int m = r->has_times ? mark_before(c, now, r->age_ns) : -1;
-	if (m >= 0) {
-		fec_policer_report(
-			&c->policer, now, c->marks[m].at, c->marks[m].sent, r->lost, r->received);
-	}
-}
-
 void
 fec_controller_report(struct fec_controller *c, struct mono now, const struct fec_report *r)
 {
 	note_times(c, now, r);
-	note_rate(c, now, r);
 	if (r->lost == 0) {
 		c->unlost += r->received < UINT32_MAX / 2 - c->unlost ? r->received : 0;
 		return;

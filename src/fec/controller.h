@@ -17,7 +17,6 @@
 #include "base/mono.h"
 #include "fec/estimate.h"
 #include "fec/guard.h"
-#include "fec/policer.h"
 #include "wire/ext.h"
 
 enum fec_mode {
@@ -74,7 +73,6 @@ struct fec_report {
 	uint32_t received, lost, runs;
 	bool has_times;                 /* the rest is known */
 	int64_t rtt_ns;                 /* of the highest counter that it has seen */
-	int64_t age_ns;                 /* how long ago that left */
 	struct fec_guard_sample sample; /* likewise */
 };
 
@@ -86,7 +84,6 @@ struct fec_controller {
 	struct fec_estimate all, calm; /* every report; those that came without a standing queue */
 	uint64_t reported_sent;        /* of these, sent when the last report of loss came */
 	struct fec_guard guard;
-	struct fec_policer policer;
 	int64_t rtt_ns;                     /* smoothed; 0 = unknown */
 	bool has_rtt_sample;                /* from traffic, not from the HELLO alone */
 	double dense[WIRE_EXT_CLASS_COUNT]; /* sources within about the last budget */

@@ -79,7 +79,6 @@ note_times(const struct fec_session *s, struct mono now, uint64_t highest,
 	}
 	out->has_times = true;
 	out->rtt_ns = rtt;
-	out->age_ns = mono_diff_ns(now, t->at);
 	out->sample = (struct fec_guard_sample){
 		.delay_us = f->clock_us - (uint32_t)(uint64_t)(t->at.ns / WEFT_NS_PER_US),
 		/* The first of them alone: the others found it before them. */
