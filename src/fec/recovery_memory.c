@@ -10,11 +10,14 @@
 #define KEEP_RTT_UNKNOWN_NS (10 * WEFT_NS_PER_MS)
 #define RECORDS_A_PACKET 1.5
 #define RECORDS_MIN 4096u
-#define RECORDS_MAX 65536u
 /* A slow flow may be asked for what is older than that: a receiver waits 200 ms at least. */
 #define STORE_BYTES_MIN (1u << 20)
 #define STORE_BYTES_LEAST (256u << 10) /* where the budget allows no more */
 #define STORE_BYTES_MAX (16u << 20)
+/* At first, since the round trip may be one that a standing queue made: 135 ms were believed of 10
+ * after a clean flow. Growth goes by what has been reported meanwhile. */
+#define STORE_BYTES_FIRST_MAX (2u << 20)
+#define RECORDS_FIRST_MAX 8192u
 /* A receiver needs the sources that its repairs reach over, and what TCP it holds back: at most
  * 30 ms of it, half of the ring. */
 #define DECODER_RECORDS_MIN 4096u
@@ -46,14 +49,14 @@ static uint32_t
 records(const struct fec_recovery *r)
 {
 	double n = r->rate.n_a_ns * (double)window_ns(r) * RECORDS_A_PACKET;
-	return power_of_two((uint64_t)n, RECORDS_MIN, RECORDS_MAX);
+	return power_of_two((uint64_t)n, RECORDS_MIN, RECORDS_FIRST_MAX);
 }
 
 static uint32_t
 store_bytes(const struct fec_recovery *r)
 {
 	double n = r->rate.bytes_a_ns * (double)window_ns(r);
-	return power_of_two((uint64_t)n, STORE_BYTES_MIN, STORE_BYTES_MAX);
+	return power_of_two((uint64_t)n, STORE_BYTES_MIN, STORE_BYTES_FIRST_MAX);
 }
 
 /* Counted, and not asked for with every packet. */
