@@ -100,6 +100,13 @@ clean(const struct fec_controller *c, struct mono now)
 }
 
 double
+fec_controller_flight(const struct fec_controller *c)
+{
+	double dense = c->dense[WIRE_EXT_CLASS_SMALL] + c->dense[WIRE_EXT_CLASS_LARGE];
+	return dense * (double)rtt_of(c) / (double)budget_ns(c);
+}
+
+double
 fec_controller_loss(const struct fec_controller *c, struct mono now)
 {
 	return fec_estimate_share(&c->all, clean(c, now));

@@ -112,6 +112,8 @@ void fec_controller_sent(
 	struct fec_controller *c, struct mono now, enum wire_ext_class class, size_t n);
 /* A FEEDBACK came. One that tells of no loss changes the round trip alone. */
 void fec_controller_report(struct fec_controller *c, struct mono now, const struct fec_report *r);
+/* Sources that leave within a round trip, at the rate of lately. */
+double fec_controller_flight(const struct fec_controller *c);
 /* The share of packets lost, as believed now. */
 double fec_controller_loss(const struct fec_controller *c, struct mono now);
 

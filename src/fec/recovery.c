@@ -22,7 +22,9 @@
 #define GRAIN_NS (250 * WEFT_NS_PER_US)
 /* Answers a source, and how many may be saved up: a peer that asks for ever gets no more. */
 #define ANSWERS_A_SOURCE 2.0
-#define ANSWERS_SAVED_MAX 512.0
+#define ANSWERS_SAVED_MIN 512.0
+#define ANSWERS_A_FLIGHT 3.0
+#define ANSWERS_FLIGHT_MAX 8192.0
 /* The same in bytes, so that small sources do not earn answers over large ones. More of them, since
  * an answer is as long as the longest that it covers. */
 #define ANSWER_BYTES_A_BYTE 4.0
@@ -40,8 +42,8 @@ fec_recovery_new(const struct fec_recovery_config *c, struct fec_recovery **out)
 	}
 	r->config = *c;
 	r->gf = gf256_get(GF256_ISA_AUTO);
-	r->answers = ANSWERS_SAVED_MAX;
-	r->answer_bytes = ANSWERS_SAVED_MAX * c->packet_max;
+	r->answers = ANSWERS_SAVED_MIN;
+	r->answer_bytes = ANSWERS_SAVED_MIN * c->packet_max;
 	r->sent_at = (struct mono){INT64_MIN / 2};
 	for (int i = 0; i < FEC_SESSIONS; i++) {
 		r->sessions[i].repeat_at = MONO_NEVER;
@@ -276,6 +278,14 @@ limit_bytes(struct fec_recovery *r, struct fec_session *s, enum wire_ext_class c
 	}
 }
 
+/* What a flow may ask for when it has ended: some for each source of a round trip. */
+static double
+answers_max(const struct fec_recovery *r)
+{
+	double flow = ANSWERS_A_FLIGHT * fec_controller_flight(&r->controller);
+	return ANSWERS_SAVED_MIN + (flow < ANSWERS_FLIGHT_MAX ? flow : ANSWERS_FLIGHT_MAX);
+}
+
 void
 fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, uint64_t counter,
 	const uint8_t *packet, size_t len)
@@ -304,9 +314,10 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 		    FEC_PURSE_RATE / 1e9 * (double)mono_diff_ns(now, r->purse_at);
 	r->purse = r->purse > FEC_PURSE_MAX ? FEC_PURSE_MAX : r->purse;
 	r->purse_at = now;
+	double saved_max = answers_max(r);
 	r->answers += ANSWERS_A_SOURCE;
-	r->answers = r->answers > ANSWERS_SAVED_MAX ? ANSWERS_SAVED_MAX : r->answers;
-	double bytes_max = ANSWERS_SAVED_MAX * r->config.packet_max;
+	r->answers = r->answers > saved_max ? saved_max : r->answers;
+	double bytes_max = saved_max * r->config.packet_max;
 	r->answer_bytes += ANSWER_BYTES_A_BYTE * (double)len;
 	r->answer_bytes = r->answer_bytes > bytes_max ? bytes_max : r->answer_bytes;
 	if (!r->controller.is_armed) {

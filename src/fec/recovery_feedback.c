@@ -10,6 +10,7 @@
 #define COUNTERS_UNTOLD_MAX 4096
 /* For each packet that runs are longer than independent losses make them. */
 #define OVERSEND_A_RUN 0.05
+#define MARGIN_SHARE 0.25
 #define EDGE_NS (2 * WEFT_NS_PER_MS)
 /* "Lately": halved when so many packets have passed. */
 #define LATELY_PACKETS 8192.0
@@ -151,6 +152,15 @@ oversend(const struct fec_recovery *r)
 	return (1 + (burst > 1 ? burst - 1 : 0) * OVERSEND_A_RUN) / arrive;
 }
 
+/* Of n answers some more or fewer arrive than their mean; where half are lost a round that brings
+ * one too few is dear. */
+static double
+margin(const struct fec_recovery *r, double n)
+{
+	double p = r->controller.all.share;
+	return p > MARGIN_SHARE ? (2 + n / 6) * least(1, (p - MARGIN_SHARE) * 4) : 0;
+}
+
 /* Repairs over the sources that a block misses, shared between the classes as these are. The
  * receiver cannot know which of its gaps were repairs, so it may ask for too many: no more
  * than the sources and two, one of which says which gaps to forget. */
@@ -182,7 +192,8 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 		}
 		double part = is_told ? 1 : (double)b->want * sources[c] / all;
 		double most = sources[c] + 2;
-		part = (part < most ? part : most) * oversend(r);
+		part = (part < most ? part : most);
+		part = part * oversend(r) + margin(r, part);
 		a[c].class = (enum wire_ext_class)c;
 		a[c].base = base;
 		a[c].span = b->span;

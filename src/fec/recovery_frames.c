@@ -8,6 +8,9 @@
  * 2 ms later at least. */
 #define REPEAT_SHARE 0.05
 #define REPEAT_NS WEFT_NS_PER_MS
+/* Once more, so much later, where even two are often lost both. */
+#define TWICE_SHARE 0.3
+#define AGAIN_NS (500 * WEFT_NS_PER_US)
 #define RX_LATELY_PACKETS 2000.0
 
 static bool
@@ -86,7 +89,8 @@ make_feedback(
 	struct fec_recovery *r, struct fec_session *s, struct mono now, uint8_t *out, size_t cap)
 {
 	if (!mono_is_before(now, s->repeat_at)) {
-		s->repeat_at = MONO_NEVER;
+		s->repeats--;
+		s->repeat_at = s->repeats > 0 ? mono_add_ns(now, AGAIN_NS) : MONO_NEVER;
 		size_t len = s->sent_len < cap ? s->sent_len : 0;
 		memcpy(out, s->sent, len);
 		return len;
@@ -97,6 +101,7 @@ make_feedback(
 	if (len > 0 && s->due.blocks_n > 0 && (share >= REPEAT_SHARE || tx_share >= REPEAT_SHARE)) {
 		memcpy(s->sent, out, len);
 		s->sent_len = len;
+		s->repeats = share >= TWICE_SHARE || tx_share >= TWICE_SHARE ? 2 : 1;
 		s->repeat_at = mono_add_ns(now, REPEAT_NS);
 	}
 	s->due.blocks_n = 0;

@@ -48,6 +48,7 @@ struct fec_session {
 	uint8_t sent[WIRE_EXT_FEEDBACK_MAX], came[WIRE_EXT_FEEDBACK_MAX];
 	size_t sent_len, came_len;
 	struct mono repeat_at;             /* MONO_NEVER: no second time */
+	unsigned repeats;                  /* still to come, otherwise */
 	uint32_t told_lost, told_received; /* by the last that went out */
 	double rx_lost, rx_all;            /* lately */
 };

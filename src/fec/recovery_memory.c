@@ -6,6 +6,9 @@
  * the graces between, at the rate of the flow. It is 2 MiB at 500 Mbit/s and 10 ms. Half as many
  * records again, since frames take counters too. */
 #define KEEP_RTTS 2
+/* Where a request or its answer is lost every other time, it takes several rounds. */
+#define HEAVY_SHARE 0.25
+#define KEEP_RTTS_HEAVY 5
 #define KEEP_MORE_NS (10 * WEFT_NS_PER_MS)
 #define KEEP_RTT_UNKNOWN_NS (10 * WEFT_NS_PER_MS)
 #define RECORDS_A_PACKET 1.5
@@ -42,7 +45,8 @@ static int64_t
 window_ns(const struct fec_recovery *r)
 {
 	int64_t rtt_ns = r->controller.rtt_ns > 0 ? r->controller.rtt_ns : KEEP_RTT_UNKNOWN_NS;
-	return KEEP_RTTS * rtt_ns + KEEP_MORE_NS;
+	int64_t rtts = r->controller.all.share > HEAVY_SHARE ? KEEP_RTTS_HEAVY : KEEP_RTTS;
+	return rtts * rtt_ns + KEEP_MORE_NS;
 }
 
 static uint32_t

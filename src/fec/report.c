@@ -19,8 +19,9 @@
 #define ROUNDS_UNANSWERED_MAX 3 /* no REPAIR at all since the loss was seen */
 #define WAIT_MIN_NS (200 * WEFT_NS_PER_MS)
 #define WAIT_ROUNDS 3
-/* Half of what the solver holds, so that two blocks' answers do not push each other out. */
-#define BLOCK_COUNTERS_MAX (FEC_UNKNOWNS_MAX / 2)
+/* Nearly what the solver holds: answers to one block come together, before those to the next.
+ * `want` says up to 64. */
+#define BLOCK_COUNTERS_MAX 60
 
 /* A block that is being written. Those listed behind the last due one are cut off in the end. */
 struct listing {

@@ -47,7 +47,7 @@ sim_run_rekey(struct sim_world *w, uint64_t *sums)
 	sim_trace(w->report, "delay %.0f ms, %llu and %llu sessions: %llu of %llu packets lost",
 		(double)delay_ns / 1e6, (unsigned long long)story.ways[0].sessions,
 		(unsigned long long)story.ways[1].sessions, missing, sent);
-	sim_loss_check_quiet(w, &story, 2 * delay_ns);
+	sim_loss_check_quiet(w, &story, 2 * delay_ns, REKEY_PPS);
 	/* The last millisecond: in a session without agreement time is looked at once in one. */
 	sim_loss_check(w, first, 31 * WEFT_NS_PER_MS);
 	for (unsigned i = 0; i < 2; i++) {

@@ -183,7 +183,7 @@ sim_run_loss(struct sim_world *w, uint64_t *sums)
 	sim_loss_judge(w, 0, first, from_ns, c.delay_ns, &r);
 	tell(w, &story, &c, &r);
 	check_price(w, &story, &c, &r);
-	sim_loss_check_quiet(w, &story, c.rtt_ns);
+	sim_loss_check_quiet(w, &story, c.rtt_ns, c.pps);
 	if (c.shape == SHAPE_STEPS && c.pps > 1000) {
 		end_loss(w, &story, &c);
 	}

@@ -116,7 +116,7 @@ sim_run_reorder(struct sim_world *w, uint64_t *sums)
 	tell(w, &story, &c);
 	sim_world_must_have_all(w);
 	sim_loss_check(w, first, HOLD_MAX_NS);
-	sim_loss_check_quiet(w, &story, RTT_NS);
+	sim_loss_check_quiet(w, &story, RTT_NS, PPS);
 	check(w, &story, &c);
 	sim_sum_up(w, sums);
 	sim_world_fini(w);

@@ -20,10 +20,10 @@
 #include "fec_tcp.h"
 
 static const struct fec_case table[] = {
-	{.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.035},
+	{.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.03},
 	{.name = "FEC.md", .loss = 0.05, .residual_max = 1e-5, .overhead_max = 0.14},
 	{.name = "FEC.md", .loss = 0.10, .residual_max = 1e-5, .overhead_max = 0.25},
-	{.name = "FEC.md", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.48},
+	{.name = "FEC.md", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.475},
 	{.name = "FEC.md", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5, .overhead_max = 0.25},
 	{.name = "FEC.md", .loss = 0.05, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.20},
 	{.name = "FEC.md", .loss = 0.10, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.35},
@@ -58,6 +58,17 @@ static const struct fec_case stories[] = {
 		.batch = 44,
 		.residual_max = 1e-5,
 		.overhead_max = 0.13},
+	{.name = "half lost:",
+		.loss = 0.5,
+		.pps = 20000,
+		.residual_max = 1e-4,
+		.overhead_max = 1.5},
+	{.name = "half lost, far:",
+		.loss = 0.5,
+		.pps = 20000,
+		.rtt_ms = 40,
+		.residual_max = 2e-3,
+		.overhead_max = 1.5},
 	{.name = "one a 20 ms:", .loss = 0.1, .pps = 50, .residual_max = 1e-3},
 };
 
@@ -271,6 +282,7 @@ what_a_queue_drops_and_recovery_hides_is_marked(void **state)
 {
 	(void)state;
 	static const double rtts[] = {10, 40};
+	uint64_t marks = 0; /* the queue is full a few times in 20 s, or not at all */
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(rtts); i++) {
 		struct fec_tcp_case c = {.rate_mbit = 20,
 			.queue_ms = 50,
@@ -290,10 +302,12 @@ what_a_queue_drops_and_recovery_hides_is_marked(void **state)
 		print_message("# rtt %g ms: %d marks, %.2f Mbit/s; %.2f unmarked, %.2f off\n",
 			rtts[i], (int)heard.marks, heard.goodput_mbit, deaf.goodput_mbit,
 			alone.goodput_mbit);
-		assert_true(heard.marks > 0 && deaf.marks == 0);
+		assert_true(deaf.marks == 0);
+		marks += heard.marks;
 		assert_true(heard.goodput_mbit > 0.98 * deaf.goodput_mbit);
 		assert_true(heard.goodput_mbit > alone.goodput_mbit);
 	}
+	assert_true(marks > 0);
 }
 
 static double

@@ -66,7 +66,8 @@ void sim_loss_run(struct sim_world *w, const struct sim_loss_flow *flows, size_t
 void sim_loss_check(struct sim_world *w, uint32_t first, int64_t hold_ns);
 /* No packet has left for so long that frames must have ended, which they did soon after the last of
  * them, and were not many. */
-void sim_loss_check_quiet(struct sim_world *w, const struct sim_loss_story *s, int64_t rtt_ns);
+void sim_loss_check_quiet(
+	struct sim_world *w, const struct sim_loss_story *s, int64_t rtt_ns, double pps);
 void sim_loss_judge(struct sim_world *w, unsigned from, uint32_t first, int64_t from_ns,
 	int64_t delay_ns, struct sim_loss_result *out);
 

@@ -269,6 +269,29 @@ an_outage_at_the_end_of_a_flow_costs_nothing(void **state)
 	}
 }
 
+/* Nobody earns answers any more then: enough of them must have been saved up. */
+static void
+the_end_of_a_flow_comes_back_though_half_is_lost(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct fec_link_config c = usual(30 + seed, 0.5);
+		c.flow[0].pps = 20000;
+		c.settings[0].delay_ns = c.settings[1].delay_ns = 20 * MS;
+		struct fec_link *l = link_new(&c);
+		fec_link_run(l, S);
+		fec_link_drain(l, 2 * S);
+		uint64_t missing = 0;
+		for (uint64_t k = 6000; k < l->ends[0].number; k++) {
+			missing += !l->ends[0].is_delivered[k];
+		}
+		print_message("# seed %llu: %llu missing\n", (unsigned long long)seed,
+			(unsigned long long)missing);
+		assert_in_range(missing, 0, 20);
+		link_free(l);
+	}
+}
+
 static void
 probes_end_with_the_first_word_of_them(void **state)
 {
@@ -812,6 +835,7 @@ main(void)
 		cmocka_unit_test(an_idle_peer_costs_nothing_after_its_probe),
 		cmocka_unit_test(the_last_packet_of_a_burst_comes_back_without_a_next_one),
 		cmocka_unit_test(an_outage_at_the_end_of_a_flow_costs_nothing),
+		cmocka_unit_test(the_end_of_a_flow_comes_back_though_half_is_lost),
 		cmocka_unit_test(probes_end_with_the_first_word_of_them),
 		cmocka_unit_test(a_new_session_in_mid_loss_loses_nothing),
 		cmocka_unit_test(either_side_may_restart_in_mid_loss),
