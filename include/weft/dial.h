@@ -51,6 +51,7 @@ struct weft_dial_options {
  * number or a service's name. Of several addresses each is tried in turn, within the time.
  * With WEFT_NONBLOCK the connection is under way when this returns, to the first address: POLLOUT
  * tells the end, SO_ERROR the result, as after connect(2).
+ * An address in no peer's AllowedIPs, and none of the node's own, is WEFT_EUNREACH at once.
  * WEFT_ETIMEDOUT, WEFT_ECANCELED; WEFT_EUNREACH: no peer has the address, or the network says so;
  * WEFT_EREFUSED: nobody listens there; WEFT_ENOENT: no such name; WEFT_EPARSE, WEFT_EINVAL;
  * WEFT_ECLOSED: the node is not started. *fd is set on success alone.
@@ -82,7 +83,10 @@ struct weft_identity {
 	char endpoint[WEFT_ADDR_LEN]; /* where its packets come from: "192.0.2.1:51820" */
 };
 
-/* Takes a connection off a socket of weft_listen(). who may be NULL.
+/* Takes a connection off a socket of weft_listen(). who may be NULL; its key is of zeros, and its
+ * name and endpoint are empty, where the connection came from the node itself or its peer was
+ * removed meanwhile. accept(2) by another thread on the same socket, when that blocks, can take the
+ * connection in between and leave this call to wait past timeout_ms.
  * WEFT_EAGAIN: none waits and listen_fd is O_NONBLOCK; WEFT_ETIMEDOUT, WEFT_ECANCELED,
  * WEFT_ECLOSED. flags of o apply to *fd. Threads: any. Blocks: unless listen_fd is O_NONBLOCK.
  * Since: 0.1 */

@@ -80,7 +80,8 @@ struct weft_config {
 	uint16_t mtu;         /* 1280 to 65535; 0 = fits the path to the peers */
 
 	/* Called for each line, from any thread of the library, never two at once for one node;
-	 * NULL = nothing is logged. text ends with a NUL and holds no key material. */
+	 * NULL = nothing is logged. text ends with a NUL and holds no key material. It must not
+	 * call the library. */
 	void (*log)(void *ctx, enum weft_log_level level, const char *text);
 	void *log_ctx;
 	enum weft_log_level log_level; /* the least important that is told: WEFT_LOG_ERROR is 0 */
@@ -164,8 +165,8 @@ struct weft_peer {
 	uint64_t rx_bytes, tx_bytes;  /* outer, since the start */
 	int is_up;                    /* 1: a session is there that may still be used */
 };
-/* Writes up to cap peers, in the order of the configuration, and their number to *n; v[0].size
- * must be set. WEFT_EMSGSIZE: there are more than cap, *n tells how many.
+/* Writes up to cap peers, in the order of their addition, and their number to *count; v[0].size
+ * must be set, and counts for all. WEFT_EMSGSIZE: there are more than cap, *count tells how many.
  * WEFT_ECLOSED: not started. Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API enum weft_err weft_node_peers(
 	struct weft_node *n, struct weft_peer *v, size_t cap, size_t *count);
