@@ -16,6 +16,7 @@ int down_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int exec_main(int argc, char **argv);
 int show_main(int argc, char **argv);
 int status_main(int argc, char **argv);
 int set_main(int argc, char **argv);

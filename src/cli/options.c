@@ -158,21 +158,22 @@ options_is_path(const char *what)
 }
 
 /* A path is a file; a bare name is looked for in the standard folders. */
-static bool
-find_file(struct options *o)
+int
+options_find(const char *what, char path[OPTIONS_PATH_MAX])
 {
-	if (options_is_path(o->what)) {
-		snprintf(o->path, sizeof(o->path), "%s", o->what);
-		return true;
+	if (options_is_path(what)) {
+		snprintf(path, OPTIONS_PATH_MAX, "%s", what);
+		return CLI_OK;
 	}
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(folders); i++) {
-		snprintf(o->path, sizeof(o->path), "%s/%s%s", folders[i], o->what, CONF_SUFFIX);
-		if (os_file_exists(o->path)) {
-			return true;
+		snprintf(path, OPTIONS_PATH_MAX, "%s/%s%s", folders[i], what, CONF_SUFFIX);
+		if (os_file_exists(path)) {
+			return CLI_OK;
 		}
 	}
-	o->path[0] = 0;
-	return false;
+	path[0] = 0;
+	return cli_fail("there is no %s%s in %s or %s%s", what, CONF_SUFFIX, folders[0], folders[1],
+		os_process_is_root() ? "" : " that you may see; try as root");
 }
 
 static void
@@ -210,25 +211,25 @@ warn_of_ignored(const struct conf *c, const char *path)
 	}
 }
 
-static int
-read_file(struct options *o)
+int
+options_read(const char *path, struct conf **out)
 {
 	struct conf_report *report = calloc(1, sizeof(*report));
 	if (!report) {
 		return cli_fail("%s", weft_err_text(WEFT_ENOMEM));
 	}
 	int rc = CLI_OK;
-	enum weft_err e = conffile_read(o->path, &o->serve.conf, report);
-	if (os_file_is_world_readable(o->path)) {
+	enum weft_err e = conffile_read(path, out, report);
+	if (os_file_is_world_readable(path)) {
 		fprintf(stderr,
 			"%s: warning: everybody may read it, and it holds keys: chmod 600 %s\n",
-			o->path, o->path);
+			path, path);
 	}
-	print_notes(report, o->path);
+	print_notes(report, path);
 	if (e) {
 		rc = CLI_FAILED;
 		if (report->n == 0) {
-			cli_fail("cannot read %s: %s", o->path, weft_err_text(e));
+			cli_fail("cannot read %s: %s", path, weft_err_text(e));
 		}
 	}
 	free(report);
@@ -248,11 +249,10 @@ options_load(struct options *o, const char *command, bool is_needed)
 	if (!is_needed && !options_is_path(o->what)) {
 		return CLI_OK;
 	}
-	if (!find_file(o)) {
-		return cli_fail("there is no %s%s in %s or %s%s", o->what, CONF_SUFFIX, folders[0],
-			folders[1], os_process_is_root() ? "" : " that you may see; try as root");
+	int rc = options_find(o->what, o->path);
+	if (!rc) {
+		rc = options_read(o->path, &o->serve.conf);
 	}
-	int rc = read_file(o);
 	if (rc) {
 		return rc;
 	}

@@ -22,6 +22,10 @@ int options_parse(struct options *o, const char *command, const char *help, int 
 /* Finds the file of `what` and reads it. Without is_needed a bare name is no file but the
  * interface's name, and conf stays NULL. Prints what is wrong. */
 int options_load(struct options *o, const char *command, bool is_needed);
+/* The file of FILE or NAME. Each prints what is wrong and returns an exit status. */
+int options_find(const char *what, char path[OPTIONS_PATH_MAX]);
+/* *out is freed by conf_free(); left alone on failure. */
+int options_read(const char *path, struct conf **out);
 void options_fini(struct options *o);
 /* Is it a FILE: has it a '/', or does it end in .conf? */
 bool options_is_path(const char *what);
