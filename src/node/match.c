@@ -7,6 +7,7 @@
 #include "crypto/secret.h"
 #include "node/ally.h"
 #include "node/census.h"
+#include "node/news.h"
 #include "node/node.h"
 #include "node/policy.h"
 #include "os/resolve.h"
@@ -286,6 +287,20 @@ keep_strangers(struct node *n, const struct census *c, struct peers *all)
 	all->n = kept;
 }
 
+/* With the device alone. */
+static void
+remove_peer(struct node *n, struct wg_device *d, struct wg_peer *p)
+{
+	if (wg_peer_can_send(p, node_time().mono)) {
+		struct wg_peer_info info;
+		wg_peer_info(p, &info);
+		struct node_news v = {.kind = NODE_NEWS_PEER_DOWN, .to = info.endpoint};
+		memcpy(v.public_key, info.public_key, sizeof(v.public_key));
+		node_put_news(n, &v);
+	}
+	wg_peer_remove(d, p);
+}
+
 static void
 remove_peers(struct node *n, struct peers *all)
 {
@@ -294,7 +309,7 @@ remove_peers(struct node *n, struct peers *all)
 		struct wg_device *d = node_lock(n, &out);
 		for (size_t k = 0; k < PEERS_A_LOCK && i < all->n; k++, i++) {
 			if (!wg_peer_is_removed(all->v[i])) {
-				wg_peer_remove(d, all->v[i]);
+				remove_peer(n, d, all->v[i]);
 			}
 			wg_peer_put(all->v[i]);
 		}

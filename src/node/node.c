@@ -80,12 +80,6 @@ on_closed(void *ctx)
 	os_wake_signal(&n->wake);
 }
 
-static void
-wake_control(struct node *n)
-{
-	os_wake_signal(&n->wake);
-}
-
 /* The engine's news. With the lock held alone. */
 static void
 on_event(void *ctx, const struct wg_event *e, struct wg_time now)
@@ -94,18 +88,18 @@ on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 	if (e->kind == WG_EVENT_STAMP) {
 		stamp_save(&n->stamp, e->value, &n->log);
 		atomic_store(&n->has_stamp, true);
-		wake_control(n);
+		os_wake_signal(&n->wake);
 		return;
 	}
 	if (news_tell(&n->news, n->dev.name, e, now)) {
-		wake_control(n);
+		os_wake_signal(&n->wake);
 	}
 	if (e->kind == WG_EVENT_SESSION && !atomic_exchange(&n->has_session, true)) {
-		wake_control(n);
+		os_wake_signal(&n->wake);
 	}
 	if (e->kind == WG_EVENT_HANDSHAKE && e->value >= NODE_TRIES_MIN &&
 		!atomic_exchange(&n->has_tries, true)) {
-		wake_control(n);
+		os_wake_signal(&n->wake);
 	}
 }
 
@@ -508,7 +502,7 @@ void
 node_put_news(struct node *n, const struct node_news *v)
 {
 	if (news_put(&n->news, v)) {
-		wake_control(n);
+		os_wake_signal(&n->wake);
 	}
 }
 

@@ -338,6 +338,32 @@ status_of_many_peers_is_one_object(void **state)
 }
 
 static void
+reload_takes_a_file_or_none_and_says_what_is_wrong(void **state)
+{
+	(void)state;
+	fake_node_start(&node);
+	static const char requests[] =
+		"{\"op\":\"reload\"}\n{\"op\":\"reload\",\"file\":\"/a/b.conf\"}\n"
+		"{\"op\":\"reload\",\"file\":\"/bad\"}\n";
+	int fd = open_client();
+	assert_int_equal(os_fd_write_all(fd, requests, sizeof(requests) - 1, soon()), WEFT_OK);
+	for (unsigned i = 0; i < 2; i++) {
+		json_t *o = read_line(fd);
+		assert_true(json_is_true(json_object_get(o, "ok")));
+		json_decref(o);
+	}
+	json_t *o = read_line(fd), *error = json_object_get(o, "error");
+	assert_string_equal(json_string_value(json_object_get(error, "code")), "config");
+	assert_string_equal(json_string_value(json_object_get(error, "text")),
+		"/bad:1:2: error: \"two\"\n/bad:2:1: error: lines");
+	json_decref(o);
+	os_fd_close(&fd);
+	assert_int_equal(atomic_load(&node.reloads), 101);
+	static const char number[] = "{\"op\":\"reload\",\"file\":7}\n";
+	expect_error(number, sizeof(number) - 1, "value");
+}
+
+static void
 stop_is_told_after_its_answer(void **state)
 {
 	(void)state;
@@ -404,6 +430,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(status_holds_no_secret_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			status_of_many_peers_is_one_object, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			reload_takes_a_file_or_none_and_says_what_is_wrong, setup, teardown),
 		cmocka_unit_test_setup_teardown(stop_is_told_after_its_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			stop_of_a_client_that_went_away_is_told_once, setup, teardown),

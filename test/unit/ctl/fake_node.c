@@ -137,6 +137,18 @@ on_stop(void *ctx)
 	atomic_fetch_add(&n->stops, 1);
 }
 
+static enum weft_err
+on_reload(void *ctx, const char *file, char *why, size_t cap)
+{
+	struct node *n = ctx;
+	if (file && strcmp(file, "/bad") == 0) {
+		snprintf(why, cap, "/bad:1:2: error: \"two\"\n/bad:2:1: error: lines");
+		return WEFT_EPARSE;
+	}
+	atomic_fetch_add(&n->reloads, file ? 100 : 1);
+	return WEFT_OK;
+}
+
 void
 fake_node_init(struct node *n)
 {
@@ -161,6 +173,7 @@ fake_node_init(struct node *n)
 		.version = "0.0-test",
 		.log = &n->log,
 		.stop = on_stop,
+		.reload = on_reload,
 		.ctx = n};
 	assert_int_equal(ctl_control_open(&control, &n->control), WEFT_OK);
 }

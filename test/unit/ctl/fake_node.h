@@ -36,6 +36,7 @@ struct node {
 	char folder[64];
 	char uapi_path[CTL_PATH_MAX], control_path[CTL_PATH_MAX];
 	atomic_uint stops;
+	atomic_uint reloads;    /* and 100 for one with a file */
 	atomic_uint stale_news; /* of peers that are gone */
 };
 
