@@ -9,12 +9,14 @@
 #include "node/device.h"
 #include "node/match.h"
 #include "node/route.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/netlink.h"
 
 /* Outer IPv6 header 40, UDP 8, WireGuard 32. */
 #define OVERHEAD_MAX 80
 #define MTU_MIN 576
+#define WAIT_TRIES 1000 /* of 1 ms */
 
 uint16_t
 apply_choose_mtu(const struct conf *c)
@@ -199,8 +201,36 @@ set_up(const struct change *c)
 		log_error(c->log, "cannot set the interface up: %s",
 			os_netlink_error_text(dev->netlink));
 	}
+	node_device_wait(dev);
 	node_monitor(c->node); /* the engine learns of it before the first packet */
 	return e;
+}
+
+/* An IPv6 address is usable only when a kernel thread has been there; what comes before is thrown
+ * away. */
+static void
+wait_for_address(const struct node_device *dev, const struct ip_addr *a)
+{
+	for (int i = 0; a->family == IP_FAMILY_V6 && i < WAIT_TRIES; i++) {
+		struct os_route r;
+		if (os_netlink_route_get(dev->netlink, a, 0, &r) == WEFT_OK &&
+			r.table == OS_ROUTE_TABLE_LOCAL) {
+			return;
+		}
+		os_clock_sleep_ns(WEFT_NS_PER_MS);
+	}
+}
+
+static void
+wait_for_addresses(const struct change *c)
+{
+	const struct node_device *dev = node_device_of(c->node);
+	for (size_t i = 0; i < c->fresh->interface.addresses.n; i++) {
+		const struct ip_prefix *p = &c->fresh->interface.addresses.v[i].prefix;
+		if (!has_address(c->old, p)) {
+			wait_for_address(dev, &p->addr);
+		}
+	}
 }
 
 /* The key that is there already ends no sessions. */
@@ -260,6 +290,9 @@ change_kernel(const struct change *c, struct route_change *routes)
 		return e;
 	}
 	e = c->facts.is_up ? WEFT_OK : set_up(c);
+	if (!e) {
+		wait_for_addresses(c);
+	}
 	if (!e) {
 		e = route_begin(c->node, c->fresh, c->mark, c->log, c->traces, routes);
 	}

@@ -6,6 +6,8 @@
 
 #include "base/compiler.h"
 #include "node/job.h"
+#include "node/veth.h"
+#include "os/clock.h"
 
 /* 45 segments of 1452 B sealed are 65,340 B: one super-frame is one UDP_SEGMENT send. */
 #define GSO_BYTES_MAX 61000
@@ -23,6 +25,8 @@ _Static_assert(GSO_SEGS_MAX <= JOB_SEGS_MAX &&
  * of the kernel's memory, while they are there; the queue itself 64 KiB. */
 #define TXQUEUELEN_PRIVATE 8192
 
+#define WAIT_TRIES 1000 /* of 1 ms */
+
 static enum weft_err
 say(const struct log *log, const struct node_device *d, enum weft_err e, const char *what)
 {
@@ -34,7 +38,8 @@ static enum weft_err
 set_up_link(struct node_device *d, const struct node_config *c)
 {
 	struct os_link_info info;
-	enum weft_err e = os_netlink_link_by_name(d->netlink, d->tun.name, &info);
+	enum weft_err e =
+		os_netlink_link_by_name(d->netlink, d->veth ? c->name : d->tun.name, &info);
 	if (e) {
 		return say(c->log, d, e, "find the new interface");
 	}
@@ -46,10 +51,16 @@ set_up_link(struct node_device *d, const struct node_config *c)
 	if (e) {
 		return say(c->log, d, e, "set the MTU");
 	}
+	/* Router solicitations would be for no peer. Beside other interfaces it stays as the
+	 * administrator has it. */
+	if (d->is_private && os_netlink_link_set_silent(d->netlink, d->ifindex)) {
+		log_debug(c->log, "%s: cannot do without a link-local address: %s", d->name,
+			os_netlink_error_text(d->netlink));
+	}
 	/* An older kernel without these settings costs a second send a full frame, and drops of
 	 * tiny segments. Apart, since a kernel may know one of them only. */
-	const struct os_link_change gso[] = {
-		{.gso_max_size = GSO_BYTES_MAX}, {.gso_max_segs = GSO_SEGS_MAX}};
+	const struct os_link_change gso[] = {{.gso_max_size = GSO_BYTES_MAX},
+		{.gso_max_segs = d->veth && !c->has_offload ? 1 : GSO_SEGS_MAX}};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(gso); i++) {
 		if (os_netlink_link_change(d->netlink, d->ifindex, &gso[i])) {
 			log_debug(c->log, "%s: the kernel does not take %s: %s", d->name,
@@ -58,6 +69,35 @@ set_up_link(struct node_device *d, const struct node_config *c)
 		}
 	}
 	return WEFT_OK;
+}
+
+/* Where /dev/net/tun cannot be had, a private namespace has another way. */
+static enum weft_err
+open_interface(struct node_device *d, const struct node_config *c, unsigned queues)
+{
+	bool has_other_way = c->netns != NULL;
+	struct os_tun_config tc = {.ns = c->netns,
+		.name = c->name,
+		.queues = queues,
+		.offload = c->has_offload ? OS_TUN_OFFLOAD_USO : OS_TUN_OFFLOAD_NONE,
+		.is_quiet = has_other_way,
+		.log = c->log};
+	if (!has_other_way || !c->no_tun) {
+		enum weft_err e = os_tun_open_in(&d->tun, &tc);
+		if (!has_other_way || (e != WEFT_EPERM && e != WEFT_ENOENT)) {
+			return e;
+		}
+		log_info(c->log, "%s: no /dev/net/tun: a veth pair takes its place", c->name);
+	}
+	d->tun.offload = c->has_offload ? OS_TUN_OFFLOAD_USO : OS_TUN_OFFLOAD_CSUM;
+	return node_veth_open(d->netlink, c, queues, &d->veth);
+}
+
+static void
+close_interface(struct node_device *d)
+{
+	node_veth_close(d->veth, d->netlink);
+	os_tun_close(&d->tun);
 }
 
 enum weft_err
@@ -85,23 +125,18 @@ node_device_open(struct node_device *d, const struct node_config *c, unsigned qu
 		e = WEFT_EEXIST;
 		goto undo_netmon;
 	}
-	e = os_tun_open_in(&d->tun,
-		&(struct os_tun_config){.ns = c->netns,
-			.name = c->name,
-			.queues = queues,
-			.offload = c->has_offload ? OS_TUN_OFFLOAD_USO : OS_TUN_OFFLOAD_NONE,
-			.log = c->log});
+	e = open_interface(d, c, queues);
 	if (e) {
 		goto undo_netmon;
 	}
 	e = set_up_link(d, c);
 	if (e) {
-		goto undo_tun;
+		goto undo_interface;
 	}
 	return WEFT_OK;
 
-undo_tun:
-	os_tun_close(&d->tun);
+undo_interface:
+	close_interface(d);
 undo_netmon:
 	os_netmon_close(d->netmon);
 undo_netlink:
@@ -112,9 +147,23 @@ undo_netlink:
 void
 node_device_close(struct node_device *d)
 {
-	os_tun_close(&d->tun);
+	close_interface(d);
 	os_netmon_close(d->netmon);
 	os_netlink_close(d->netlink);
+}
+
+enum weft_err
+node_device_port(
+	struct node_device *d, unsigned i, const struct log *log, struct port **out, int *fd)
+{
+	struct port_tun_config c = {.offload = d->tun.offload, .mtu = d->mtu, .log = log};
+	if (d->veth) {
+		node_veth_port(d->veth, i, &c);
+	} else {
+		c.fd = d->tun.fds[i];
+	}
+	*fd = c.fd;
+	return port_tun_new(&c, out);
 }
 
 int
@@ -161,6 +210,22 @@ uint64_t
 node_device_dropped(const struct node_device *d)
 {
 	struct os_link_info info;
-	/* 0 when the interface is gone: what it counted went with it. */
-	return os_netlink_link_by_index(d->netlink, d->ifindex, &info) ? 0 : info.tx_dropped;
+	uint64_t n = d->veth ? node_veth_dropped(d->veth) : 0;
+	/* When the interface is gone, what it counted went with it. */
+	return os_netlink_link_by_index(d->netlink, d->ifindex, &info) ? n : n + info.tx_dropped;
+}
+
+void
+node_device_wait(const struct node_device *d)
+{
+	/* A TUN is there at once. The end of a veth pair that was set up first throws away what is
+	 * sent until the kernel has seen, on a thread of its own, that the other one is up. */
+	for (int i = 0; d->veth && i < WAIT_TRIES; i++) {
+		struct os_link_info info;
+		if (os_netlink_link_by_index(d->netlink, d->veth->far_index, &info) ||
+			info.is_running) {
+			return;
+		}
+		os_clock_sleep_ns(WEFT_NS_PER_MS);
+	}
 }

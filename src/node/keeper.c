@@ -92,6 +92,7 @@ start_node(struct keeper *k, const struct keeper_config *c)
 		.state_dir = c->state_dir,
 		.has_news = c->has_news,
 		.netns = c->netns,
+		.no_tun = c->no_tun,
 	};
 	return node_new(&nc, &k->node);
 }
@@ -123,9 +124,6 @@ watch(struct keeper *k)
 enum weft_err
 keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **out)
 {
-	if (c->no_tun) {
-		return WEFT_ENOTSUP; /* node_config has no place for it yet */
-	}
 	struct keeper *k = calloc(1, sizeof(*k));
 	if (!k) {
 		return WEFT_ENOMEM;

@@ -17,7 +17,6 @@
 #include "os/clock.h"
 #include "os/entropy.h"
 #include "os/process.h"
-#include "port/tun.h"
 
 #define MAIL_MSGS_MAX 64
 #define MAIL_EVENTS_MAX 64
@@ -144,12 +143,9 @@ static enum weft_err
 add_worker(struct node *n, struct link *link, enum aead_backend aead)
 {
 	unsigned i = n->runners_n;
-	struct port_tun_config pc = {.fd = n->dev.tun.fds[i],
-		.offload = n->dev.tun.offload,
-		.mtu = n->dev.mtu,
-		.log = &n->log};
 	struct port *port;
-	enum weft_err e = port_tun_new(&pc, &port);
+	int port_fd;
+	enum weft_err e = node_device_port(&n->dev, i, &n->log, &port, &port_fd);
 	if (e) {
 		goto undo_link;
 	}
@@ -184,7 +180,7 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 	r->ctx = n;
 	n->runners_n++; /* stop_workers() frees it from now on */
 	n->aead_name = aead_backend_name(w->aead);
-	e = runner_watch_port(r, port_tun_fd(port));
+	e = runner_watch_port(r, port_fd);
 	return e ? e : sockets_watch(r, link);
 
 undo_port:

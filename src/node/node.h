@@ -40,6 +40,7 @@ struct node_config {
 	 * own. The sockets to peers are the caller's own in any case. */
 	struct os_netns *netns;
 	bool has_news; /* node_take_news() will be called; else none are kept */
+	bool no_tun;   /* with netns: a veth pair at once, as where there is no TUN */
 };
 
 /* Creates the interface and the sockets, starts the workers. The interface is down and has no

@@ -6,7 +6,7 @@
 #include <linux/fib_rules.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
-#include <net/if.h>
+#include <linux/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +281,11 @@ link_attr(const struct nlattr *a, void *data)
 		break;
 	case LINK_ATTR_GRO_IPV4_MAX_SIZE:
 		i->gro_ipv4_max_size = os_netlink_u32(a);
+		break;
+	case IFLA_OPERSTATE:
+		if (mnl_attr_validate(a, MNL_TYPE_U8) >= 0) {
+			i->is_running = mnl_attr_get_u8(a) == IF_OPER_UP;
+		}
 		break;
 	case IFLA_STATS64: {
 		struct rtnl_link_stats64 stats; /* kernels append fields */

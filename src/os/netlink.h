@@ -14,6 +14,7 @@
 
 #define OS_NETLINK_NAME_MAX 16
 #define OS_ROUTE_TABLE_MAIN 254u
+#define OS_ROUTE_TABLE_LOCAL 255u /* our own addresses */
 
 struct os_netlink;
 
@@ -30,6 +31,7 @@ struct os_link_info {
 	uint32_t index;
 	char name[OS_NETLINK_NAME_MAX];
 	bool is_up;
+	bool is_running; /* and packets pass: an interface that was set up may need a moment */
 	uint32_t mtu;
 	uint32_t txqueuelen;
 	uint32_t gso_max_size, gso_ipv4_max_size; /* 0: the kernel does not say */
@@ -56,6 +58,21 @@ WEFT_MUST_CHECK enum weft_err os_netlink_link_change(
 WEFT_MUST_CHECK enum weft_err os_netlink_link_set_up(
 	struct os_netlink *n, uint32_t index, bool is_up);
 WEFT_MUST_CHECK enum weft_err os_netlink_link_delete(struct os_netlink *n, uint32_t index);
+
+#define OS_NETLINK_MAC_LEN 6
+/* One end of a veth pair. No neighbour is asked for on it: whatever is sent goes to its own
+ * address, and to nobody but the other end. */
+struct os_veth_end {
+	const char *name;
+	uint8_t mac[OS_NETLINK_MAC_LEN];
+	uint32_t mtu;
+};
+/* Both ends down, without IPv6 addresses of the kernel's making. WEFT_EEXIST, WEFT_ENOTSUP
+ * without veth. On failure there may be a pair. */
+WEFT_MUST_CHECK enum weft_err os_netlink_veth_add(
+	struct os_netlink *n, const struct os_veth_end *a, const struct os_veth_end *b);
+/* No IPv6 address of the kernel's making, and so no router or neighbour messages. */
+WEFT_MUST_CHECK enum weft_err os_netlink_link_set_silent(struct os_netlink *n, uint32_t index);
 
 /* The prefix's address with its length, host bits kept. IPv6 without duplicate address
  * detection: no neighbour can answer on a tunnel. WEFT_EEXIST, WEFT_ENOENT. */

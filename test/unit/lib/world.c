@@ -233,9 +233,9 @@ world_expect_end(int fd)
 static int
 run_modes(const char *group, const char *who, const struct CMUnitTest *tests, size_t n)
 {
-	static const char *const ways[] = {"default"};
+	static const char *const ways[] = {"default", "veth"};
 	int failed = 0;
-	for (int i = 0; i < 1; i++) {
+	for (int i = 0; i < 2; i++) {
 		char name[96];
 		is_without_tun = i == 1;
 		snprintf(name, sizeof(name), "%s_%s_%s", group, who, ways[i]);
