@@ -27,7 +27,7 @@
 #define ANSWERS_FLIGHT_MAX 8192.0
 /* The same in bytes, so that small sources do not earn answers over large ones. More of them, since
  * an answer is as long as the longest that it covers. */
-#define ANSWER_BYTES_A_BYTE 4.0
+#define ANSWER_BYTES_A_BYTE 2.0
 /* "Lately": halved when so many bytes of sources have passed. */
 #define LATELY_BYTES 4e6
 

@@ -7,6 +7,11 @@
 
 #define APART_NS (500 * WEFT_NS_PER_US)
 #define APART_SPARSE_NS (2 * WEFT_NS_PER_MS)
+/* Answers that go out in one turn, and between the beginnings of two. One FEEDBACK may ask for
+ * hundreds, which would be a burst of our own making on a path that loses. It is 1.5 Gbit/s still.
+ */
+#define ANSWERS_A_TURN 64u
+#define ANSWERS_TURN_NS (500 * WEFT_NS_PER_US)
 /* More would be a backlog that nobody fetches. */
 #define DUE_MAX 64
 /* Probes are cheap when bursts are few: that many a second are free, whatever the loss. */
@@ -133,6 +138,18 @@ is_ready(const struct fec_lane *l, const struct fec_plan_class *k, struct mono n
 	return !k->is_sparse && l->has_earlier && reach(l, k) > l->in_hand;
 }
 
+static bool
+is_new_turn(const struct fec_schedule *s, struct mono now)
+{
+	return mono_diff_ns(now, s->answered_at) >= ANSWERS_TURN_NS;
+}
+
+static unsigned
+answers_left(const struct fec_schedule *s, struct mono now)
+{
+	return is_new_turn(s, now) ? ANSWERS_A_TURN : ANSWERS_A_TURN - s->answered_n;
+}
+
 unsigned
 fec_schedule_due(const struct fec_schedule *s, struct mono now, const struct fec_plan *plan)
 {
@@ -140,6 +157,8 @@ fec_schedule_due(const struct fec_schedule *s, struct mono now, const struct fec
 	for (unsigned i = 0; i < s->answers_n; i++) {
 		n += s->answers[(s->answer + i) % FEC_ANSWERS_MAX].n;
 	}
+	unsigned left = answers_left(s, now);
+	n = n < left ? n : left;
 	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 		if (is_ready(&s->lanes[c], &plan->classes[c], now)) {
 			ahead += s->lanes[c].due;
@@ -187,7 +206,12 @@ bool
 fec_schedule_take(
 	struct fec_schedule *s, struct mono now, const struct fec_plan *plan, struct fec_job *out)
 {
-	if (s->answers_n > 0) {
+	if (s->answers_n > 0 && answers_left(s, now) > 0) {
+		if (is_new_turn(s, now)) {
+			s->answered_at = now;
+			s->answered_n = 0;
+		}
+		s->answered_n++;
 		struct fec_answer *a = &s->answers[s->answer];
 		*out = (struct fec_job){
 			.class = a->class, .why = WIRE_EXT_WHY_ANSWER, .answer = *a};
@@ -220,10 +244,11 @@ fec_schedule_take(
 struct mono
 fec_schedule_deadline(const struct fec_schedule *s, const struct fec_plan *plan)
 {
-	if (s->answers_n > 0) {
-		return (struct mono){0};
-	}
 	struct mono at = s->tail_at;
+	if (s->answers_n > 0) {
+		struct mono turn = mono_add_ns(s->answered_at, ANSWERS_TURN_NS);
+		at = mono_min(at, s->answered_n < ANSWERS_A_TURN ? (struct mono){0} : turn);
+	}
 	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 		const struct fec_lane *l = &s->lanes[c];
 		if (is_ready(l, &plan->classes[c], l->hand_at)) {

@@ -45,7 +45,9 @@ struct fec_schedule {
 	struct fec_lane lanes[WIRE_EXT_CLASS_COUNT];
 	struct fec_answer answers[FEC_ANSWERS_MAX];
 	unsigned answer, answers_n; /* the first, and how many; a ring */
-	struct mono tail_at;        /* the next probe; MONO_NEVER: nothing to probe */
+	struct mono answered_at;    /* the current turn of answers, and how many went out in it */
+	unsigned answered_n;
+	struct mono tail_at; /* the next probe; MONO_NEVER: nothing to probe */
 	enum wire_ext_class tail_class;
 	unsigned tail_n;       /* repairs over the last source since it left */
 	int64_t tail_ns;       /* the next probe behind the last source */

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -22,10 +23,12 @@
 #include "os/thread.h"
 
 #define ROUND_EVENTS 32
+#define FDS_FIRST 64u
 #define NEAR_NS WEFT_NS_PER_S /* deadlines nearer than this need no timer */
 
 struct watch {
 	int fd;              /* -1: free */
+	uint32_t next_free;  /* of a free one: index + 1 of the next, 0 = none */
 	uint32_t generation; /* tells an event of a deleted watch from one of its successor */
 	os_ready *ready;
 	void *ctx;
@@ -38,7 +41,10 @@ struct os_loop {
 	struct os_wake stop_wake;
 	atomic_bool is_stopped;
 	bool has_pwait2;
-	size_t watches_max;
+	uint32_t *by_fd; /* index + 1 of a descriptor's watch; 0 = none */
+	size_t by_fd_n;
+	uint32_t free; /* as next_free */
+	size_t watches_max, watches_used;
 	struct watch watches[];
 };
 
@@ -74,9 +80,6 @@ os_loop_new(size_t watches_max, struct os_loop **out)
 	l->timer_at = MONO_NEVER;
 	l->stop_wake.fd = -1;
 	l->timer_fd = -1;
-	for (size_t i = 0; i < max; i++) {
-		l->watches[i].fd = -1;
-	}
 	enum weft_err err = WEFT_OK;
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll_fd < 0) {
@@ -114,25 +117,53 @@ os_loop_free(struct os_loop *l)
 	os_fd_close(&l->epoll_fd);
 	os_fd_close(&l->timer_fd);
 	os_wake_fini(&l->stop_wake);
+	free(l->by_fd);
 	free(l);
 }
 
 static struct watch *
 find(struct os_loop *l, int fd)
 {
-	for (size_t i = 0; i < l->watches_max; i++) {
-		if (l->watches[i].fd == fd) {
-			return &l->watches[i];
-		}
+	uint32_t index = fd >= 0 && (size_t)fd < l->by_fd_n ? l->by_fd[fd] : 0;
+	return index ? &l->watches[index - 1] : NULL;
+}
+
+static bool
+make_room(struct os_loop *l, int fd)
+{
+	size_t n = l->by_fd_n ? l->by_fd_n : FDS_FIRST;
+	while (n <= (size_t)fd) {
+		n *= 2;
 	}
-	return NULL;
+	if (n == l->by_fd_n) {
+		return true;
+	}
+	uint32_t *bigger = realloc(l->by_fd, n * sizeof(*bigger));
+	if (!bigger) {
+		return false;
+	}
+	memset(bigger + l->by_fd_n, 0, (n - l->by_fd_n) * sizeof(*bigger));
+	l->by_fd = bigger;
+	l->by_fd_n = n;
+	return true;
+}
+
+/* A place that is not taken from the free ones yet. */
+static struct watch *
+peek_free(struct os_loop *l)
+{
+	if (l->free) {
+		return &l->watches[l->free - 1];
+	}
+	return l->watches_used < l->watches_max ? &l->watches[l->watches_used] : NULL;
 }
 
 static struct epoll_event
 event_of(const struct os_loop *l, const struct watch *w, uint32_t events)
 {
 	struct epoll_event e = {0};
-	e.events = (events & OS_READABLE ? EPOLLIN : 0u) | (events & OS_WRITABLE ? EPOLLOUT : 0u);
+	e.events = (events & OS_READABLE ? EPOLLIN : 0u) | (events & OS_WRITABLE ? EPOLLOUT : 0u) |
+		   (events & OS_EDGE ? (uint32_t)EPOLLET : 0u);
 	e.data.u64 = (uint64_t)w->generation << 32 | (uint64_t)(w - l->watches);
 	return e;
 }
@@ -144,8 +175,8 @@ os_loop_add(struct os_loop *l, int fd, uint32_t events, os_ready *ready, void *c
 	if (find(l, fd)) {
 		return WEFT_EEXIST;
 	}
-	struct watch *w = find(l, -1);
-	if (!w) {
+	struct watch *w = peek_free(l);
+	if (!w || !make_room(l, fd)) {
 		return WEFT_ENOMEM;
 	}
 	w->generation++;
@@ -153,6 +184,12 @@ os_loop_add(struct os_loop *l, int fd, uint32_t events, os_ready *ready, void *c
 	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &e)) {
 		return os_error(errno);
 	}
+	if (l->free) {
+		l->free = w->next_free;
+	} else {
+		l->watches_used++;
+	}
+	l->by_fd[fd] = (uint32_t)(w - l->watches) + 1;
 	w->fd = fd;
 	w->ready = ready;
 	w->ctx = ctx;
@@ -163,7 +200,7 @@ enum weft_err
 os_loop_mod(struct os_loop *l, int fd, uint32_t events)
 {
 	struct watch *w = find(l, fd);
-	if (fd < 0 || !w) {
+	if (!w) {
 		return WEFT_ENOENT;
 	}
 	struct epoll_event e = event_of(l, w, events);
@@ -177,13 +214,16 @@ void
 os_loop_del(struct os_loop *l, int fd)
 {
 	struct watch *w = find(l, fd);
-	if (fd < 0 || !w) {
+	if (!w) {
 		return;
 	}
 	/* Fails only when the caller has closed it already, which removed it. */
 	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	l->by_fd[fd] = 0;
 	w->fd = -1;
 	w->generation++;
+	w->next_free = l->free;
+	l->free = (uint32_t)(w - l->watches) + 1;
 }
 
 /* How long the wait may last: -1 without end. Arms the timer when it must. */

@@ -15,8 +15,10 @@
 #define OS_READABLE 1u
 #define OS_WRITABLE 2u
 #define OS_HANGUP 4u /* always reported, with OS_READABLE: reading tells why */
+#define OS_EDGE 8u   /* asked for: told once, until reading or writing gave WEFT_EAGAIN */
 
-/* events: bits of OS_. Level-triggered: what is not read comes again. */
+/* events: bits of OS_. Level-triggered unless OS_EDGE was asked for: what is not read comes
+ * again. */
 typedef void os_ready(void *ctx, uint32_t events);
 
 struct os_loop;
@@ -26,7 +28,8 @@ WEFT_MUST_CHECK enum weft_err os_loop_new(size_t watches_max, struct os_loop **o
 void os_loop_free(struct os_loop *l);
 
 /* The descriptor stays the caller's; os_loop_del() it before closing it. A callback may add,
- * change and delete any descriptor, its own included. */
+ * change and delete any descriptor, its own included. WEFT_EPERM: a regular file, which is always
+ * ready. */
 WEFT_MUST_CHECK enum weft_err os_loop_add(
 	struct os_loop *l, int fd, uint32_t events, os_ready *ready, void *ctx);
 WEFT_MUST_CHECK enum weft_err os_loop_mod(struct os_loop *l, int fd, uint32_t events);

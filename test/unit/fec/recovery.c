@@ -604,12 +604,17 @@ what_a_peer_asks_for_is_bounded(void **state)
 		f.blocks[i] = (struct wire_ext_block){.back = 99, .span = 100, .want = 64};
 		memset(f.blocks[i].missing, 0xff, 12);
 	}
+	struct fec_recovery_stats before, after;
 	uint64_t frames = 0;
 	for (uint32_t round = 0; round < 1000; round++) {
 		f.highest = 204;
 		f.clock_us = round;
 		assert_true(alone_feedback(&a, &f));
+		fec_recovery_stats(a.r, &before);
 		frames += alone_take(&a);
+		fec_recovery_stats(a.r, &after);
+		assert_in_range(after.repairs_answer - before.repairs_answer, 0, 64);
+		a.now.ns += MS / 2;
 	}
 	/* What may be saved up, and no more without sources. */
 	assert_in_range(frames, 64, 1000);

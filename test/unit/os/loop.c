@@ -123,6 +123,60 @@ watches_have_a_limit_and_come_free_again(void **state)
 	os_fd_close(&fds[1]);
 }
 
+static void
+edge_is_told_once_until_more_comes(void **state)
+{
+	(void)state;
+	int fds[2];
+	struct seen s = {.del_fd = -1};
+	make_pair(fds);
+	assert_int_equal(os_loop_new(1, &s.loop), WEFT_OK);
+	assert_int_equal(os_loop_add(s.loop, fds[0], OS_READABLE | OS_EDGE, on_ready, &s), WEFT_OK);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	os_loop_wait(s.loop, MONO_NEVER);
+	os_loop_wait(s.loop, in_ms(-1));
+	assert_int_equal(s.calls, 1);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	os_loop_wait(s.loop, MONO_NEVER);
+	assert_int_equal(s.calls, 2);
+	os_loop_free(s.loop);
+	os_fd_close(&fds[0]);
+	os_fd_close(&fds[1]);
+}
+
+static void
+many_watches_come_and_go_in_any_order(void **state)
+{
+	(void)state;
+	enum { PAIRS = 200 };
+	int fds[PAIRS][2];
+	struct seen s = {.del_fd = -1};
+	assert_int_equal(os_loop_new(PAIRS, &s.loop), WEFT_OK);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < PAIRS; i++) {
+			make_pair(fds[i]);
+			assert_int_equal(
+				os_loop_add(s.loop, fds[i][0], OS_READABLE, on_ready, &s), WEFT_OK);
+		}
+		for (int i = round; i < PAIRS; i += 2) {
+			os_loop_del(s.loop, fds[i][0]);
+		}
+		for (int i = 0; i < PAIRS; i++) {
+			bool is_watched = i < round || (i - round) % 2 != 0;
+			s.calls = 0;
+			assert_int_equal(write(fds[i][1], "x", 1), 1);
+			os_loop_wait(s.loop, in_ms(-1));
+			assert_int_equal(s.calls, is_watched);
+			os_loop_del(s.loop, fds[i][0]);
+		}
+		for (int i = 0; i < PAIRS; i++) {
+			os_fd_close(&fds[i][0]);
+			os_fd_close(&fds[i][1]);
+		}
+	}
+	os_loop_free(s.loop);
+}
+
 /* Waits until the deadline has passed; returns by how much. */
 static int64_t
 wait_until(struct os_loop *l, struct mono deadline, unsigned *rounds)
@@ -188,6 +242,8 @@ main(void)
 		cmocka_unit_test(loop_reports_what_was_asked_for),
 		cmocka_unit_test(deleted_watch_gets_no_call_in_the_same_round),
 		cmocka_unit_test(watches_have_a_limit_and_come_free_again),
+		cmocka_unit_test(edge_is_told_once_until_more_comes),
+		cmocka_unit_test(many_watches_come_and_go_in_any_order),
 		cmocka_unit_test(deadlines_near_and_far_are_kept),
 		cmocka_unit_test(stop_from_another_thread_ends_the_wait),
 	};
