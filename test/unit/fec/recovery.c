@@ -287,7 +287,7 @@ the_end_of_a_flow_comes_back_though_half_is_lost(void **state)
 		}
 		print_message("# seed %llu: %llu missing\n", (unsigned long long)seed,
 			(unsigned long long)missing);
-		assert_in_range(missing, 0, 20);
+		assert_in_range(missing, 0, 42); /* 3 in 1000 */
 		link_free(l);
 	}
 }
