@@ -67,4 +67,5 @@ def main():
             print(answer.read())
 
 
-main()
+if __name__ == "__main__":
+    main()
