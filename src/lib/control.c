@@ -5,7 +5,6 @@
 
 #include "lib/detail.h"
 #include "lib/node.h"
-#include "node/device.h"
 #include "node/keeper.h"
 #include "node/node.h"
 #include "os/clock.h"
@@ -16,8 +15,6 @@
 
 #define INTERFACE_NAME "weft0" /* it is alone in its namespace */
 #define THREAD_NAME "weft"
-#define SETTLE_NS (2 * WEFT_NS_PER_S)
-#define SETTLE_STEP_NS (200 * WEFT_NS_PER_US)
 #define WATCHES_MAX (KEEPER_WATCHES_MAX + 8)
 
 static void
@@ -80,26 +77,6 @@ has_tun(struct weft_node *n)
 	return true;
 }
 
-/* The kernel makes an IPv6 address reachable some time after it was added or its interface came up
- * (no detection of duplicates, but the same work item): until then what is sent to it is lost. */
-void
-control_settle(struct weft_node *n, const struct conf *c)
-{
-	const struct conf_prefixes *addrs = &c->interface.addresses;
-	const struct node_device *dev = node_device_of(n->inner);
-	struct mono deadline = mono_add_ns(os_clock_mono(), SETTLE_NS);
-	for (size_t i = 0; i < addrs->n; i++) {
-		const struct ip_addr *a = &addrs->v[i].prefix.addr;
-		struct os_route r;
-		/* Reachable, it leads to the loopback interface. */
-		while (a->family == IP_FAMILY_V6 && mono_is_before(os_clock_mono(), deadline) &&
-			(os_netlink_route_get(dev->netlink, a, 0, &r) ||
-				r.ifindex == dev->ifindex)) {
-			os_clock_sleep_ns(SETTLE_STEP_NS);
-		}
-	}
-}
-
 static enum weft_err
 start_keeper(struct weft_node *n, struct weft_detail *why)
 {
@@ -129,7 +106,6 @@ start_keeper(struct weft_node *n, struct weft_detail *why)
 		return detail_set(why, e, 0, "%s", text);
 	}
 	n->inner = keeper_node(n->keeper);
-	control_settle(n, conf);
 	return WEFT_OK;
 }
 

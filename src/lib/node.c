@@ -317,9 +317,6 @@ reload(struct weft_node *n, void *arg)
 {
 	struct reload *r = arg;
 	r->e = keeper_reload(n->keeper, r->fresh);
-	if (!r->e) {
-		control_settle(n, r->fresh);
-	}
 }
 
 /* On success fresh belongs to the keeper. */

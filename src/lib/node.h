@@ -20,7 +20,6 @@
 #include "weft/dial.h"
 #include "weft/node.h"
 
-struct conf;
 struct keeper;
 struct node;
 struct os_loop;
@@ -94,8 +93,6 @@ bool lib_node_is_own(struct weft_node *n, const struct ip_addr *a);
 /* Namespace, loop, keeper and thread, from the node's text. */
 WEFT_MUST_CHECK enum weft_err control_start(struct weft_node *n, struct weft_detail *why);
 void control_stop(struct weft_node *n);
-/* Waits until the addresses of c can be reached. On the control thread, or before there is one. */
-void control_settle(struct weft_node *n, const struct conf *c);
 
 /* --- log.c --- */
 void lib_log_init(struct weft_node *n, const struct weft_config *c);

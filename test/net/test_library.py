@@ -111,7 +111,7 @@ def write_files(tmp_path):
     return server, client
 
 
-@pytest.fixture(params=["root"])
+@pytest.fixture(params=["root", "nobody"])
 def user(request):
     """Options of subprocess for who runs it."""
     return {} if request.param == "root" else {"user": 65534, "group": 65534, "extra_groups": []}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two nodes of this process that know each other over 127.0.0.1, for tests of libweft.
- */
+ *
+ * Every test runs as whoever started the program and, when that is root, once more as a user
+ * without any privilege; each time with what the library chooses and, again, without a TUN. */
 #ifndef WEFT_TEST_UNIT_LIB_WORLD_H
 #define WEFT_TEST_UNIT_LIB_WORLD_H
 
