@@ -23,6 +23,7 @@ int set_main(int argc, char **argv);
 int genkey_main(int argc, char **argv);
 int genpsk_main(int argc, char **argv);
 int pubkey_main(int argc, char **argv);
+int forward_main(int argc, char **argv);
 int emulate_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 

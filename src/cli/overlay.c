@@ -2,10 +2,15 @@
 #include "cli/overlay.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "os/file.h"
+#include "os/process.h"
 #include "wire/conf.h"
+
+#define ROOT_STATE "/var/lib/weft"
 
 static const char *const levels[] = {
 	[WEFT_LOG_ERROR] = "error",
@@ -40,7 +45,37 @@ fail(const struct overlay *o, const struct weft_detail *why)
 	if (why->line) {
 		return cli_fail("%s:%u:%u: %s", o->path, why->line, why->column, why->text);
 	}
+	if (why->code == WEFT_EADDRINUSE) {
+		return cli_fail(
+			"%s: %s; if `weft up` runs this file, what runs beside it needs a file "
+			"with a key of its own",
+			o->path, why->text);
+	}
 	return cli_fail("%s: %s", o->path, why->text);
+}
+
+/* Peers refuse a handshake that is older than the last one, as after a clock that was set back, or
+ * of two runs within the resolution of its time stamps. */
+static void
+find_state_dir(struct overlay *o)
+{
+	char name[OPTIONS_NAME_MAX];
+	const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
+	int n = -1;
+	if (!options_name_of(o->path, name)) {
+		return;
+	}
+	if (os_process_is_root()) {
+		n = snprintf(o->state_dir, sizeof(o->state_dir), ROOT_STATE "/%s", name);
+	} else if (state && state[0] == '/') {
+		n = snprintf(o->state_dir, sizeof(o->state_dir), "%s/weft/%s", state, name);
+	} else if (home && home[0] == '/') {
+		n = snprintf(
+			o->state_dir, sizeof(o->state_dir), "%s/.local/state/weft/%s", home, name);
+	}
+	if (n < 0 || (size_t)n >= sizeof(o->state_dir) || os_file_mkdir(o->state_dir, 0700)) {
+		o->state_dir[0] = 0;
+	}
 }
 
 int
@@ -55,7 +90,12 @@ overlay_open(struct overlay *o, const char *what, enum weft_log_level level)
 	if (rc) {
 		return rc;
 	}
-	struct weft_config c = {.size = sizeof(c), .file = o->path, .log = say, .log_level = level};
+	find_state_dir(o);
+	struct weft_config c = {.size = sizeof(c),
+		.file = o->path,
+		.log = say,
+		.log_level = level,
+		.state_dir = o->state_dir[0] ? o->state_dir : NULL};
 	enum weft_err e = weft_node_new(&c, &o->node, &why);
 	if (!e) {
 		e = weft_node_start(o->node, &why);
@@ -93,4 +133,18 @@ overlay_close(struct overlay *o)
 	conf_free(o->conf);
 	o->node = NULL;
 	o->conf = NULL;
+}
+
+char *
+overlay_names(const struct overlay *o, char *out, size_t cap)
+{
+	size_t len = 0;
+	out[0] = 0;
+	for (size_t i = 0; i < o->conf->peers_n && len + WEFT_NAME_LEN + 2 < cap; i++) {
+		if (o->conf->peers[i].name) {
+			len += (size_t)snprintf(out + len, cap - len, "%s%s", len ? ", " : "",
+				o->conf->peers[i].name);
+		}
+	}
+	return out;
 }

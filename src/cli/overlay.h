@@ -3,6 +3,9 @@
 #ifndef WEFT_CLI_OVERLAY_H
 #define WEFT_CLI_OVERLAY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/compiler.h"
 #include "cli/options.h"
 #include "weft/node.h"
@@ -10,9 +13,10 @@
 struct conf;
 
 struct overlay {
-	struct weft_node *node;      /* started */
-	struct conf *conf;           /* the same, for what the library leaves alone: DNS */
-	char path[OPTIONS_PATH_MAX]; /* of its file */
+	struct weft_node *node;           /* started */
+	struct conf *conf;                /* the same, for what the library leaves alone: DNS */
+	char path[OPTIONS_PATH_MAX];      /* of its file */
+	char state_dir[OPTIONS_PATH_MAX]; /* for the time of the last handshake; empty: nowhere */
 };
 
 /* "error", "warn", "info", "debug". False: another text. */
@@ -22,5 +26,7 @@ int overlay_open(struct overlay *o, const char *what, enum weft_log_level level)
 /* Reads the file again. On failure nothing has changed. */
 int overlay_reload(struct overlay *o);
 void overlay_close(struct overlay *o);
+/* The names of its peers, "a, b, c", for messages; "" without. Returns out. */
+char *overlay_names(const struct overlay *o, char *out, size_t cap);
 
 #endif

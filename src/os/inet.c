@@ -75,6 +75,17 @@ os_inet_peer(int fd, struct ip_addr *addr, uint16_t *port)
 	return os_inet_read((struct sockaddr *)&at, len, addr, port) ? WEFT_OK : WEFT_EINVAL;
 }
 
+enum weft_err
+os_inet_local(int fd, struct ip_addr *addr, uint16_t *port)
+{
+	struct sockaddr_storage at;
+	socklen_t len = sizeof(at);
+	if (getsockname(fd, (struct sockaddr *)&at, &len)) {
+		return os_error(errno);
+	}
+	return os_inet_read((struct sockaddr *)&at, len, addr, port) ? WEFT_OK : WEFT_EINVAL;
+}
+
 static enum weft_err
 failed(int *errnum)
 {

@@ -23,6 +23,8 @@ void os_inet_name(
 bool os_inet_read(const struct sockaddr *at, socklen_t len, struct ip_addr *addr, uint16_t *port);
 /* The other end of a connected socket. */
 WEFT_MUST_CHECK enum weft_err os_inet_peer(int fd, struct ip_addr *addr, uint16_t *port);
+/* What it is bound to. */
+WEFT_MUST_CHECK enum weft_err os_inet_local(int fd, struct ip_addr *addr, uint16_t *port);
 
 #define OS_INET_REUSEADDR 1u
 #define OS_INET_REUSEPORT 2u

@@ -223,3 +223,17 @@ os_process_is_root(void)
 {
 	return geteuid() == 0;
 }
+
+size_t
+os_process_raise_files(void)
+{
+	struct rlimit limit = {0};
+	if (getrlimit(RLIMIT_NOFILE, &limit)) {
+		return 0;
+	}
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit)) {
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return (size_t)limit.rlim_cur;
+}

@@ -36,6 +36,8 @@ struct os_process_stats {
 WEFT_MUST_CHECK enum weft_err os_process_stats(int pid, struct os_process_stats *out);
 int os_process_id(void);
 bool os_process_is_root(void);
+/* Lets this process open as many descriptors as it may; returns how many. */
+size_t os_process_raise_files(void);
 /* The machine's name, cut to len - 1 characters. */
 void os_process_host_name(char *out, size_t len);
 /* Processors that this process may run on, at least 1. */

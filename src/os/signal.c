@@ -31,15 +31,30 @@ os_signal_unblock_all(void)
 	weft_assert(pthread_sigmask(SIG_SETMASK, &set, NULL) == 0);
 }
 
+static void
+fill_own(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	sigaddset(set, SIGUSR1);
+}
+
+void
+os_signal_block_own(void)
+{
+	sigset_t set;
+	fill_own(&set);
+	weft_assert(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+	weft_assert(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+}
+
 enum weft_err
 os_signal_open(int *fd)
 {
 	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
+	fill_own(&set);
 	int f = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (f < 0) {
 		return os_error(errno);

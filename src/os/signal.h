@@ -14,6 +14,9 @@ enum os_signal {
 /* Blocks every signal but those of a fault in the calling thread and, by inheritance, in the
  * threads that it starts. SIGPIPE is ignored in the whole process. */
 void os_signal_block_all(void);
+/* Blocks those of enum os_signal alone, for a program at a terminal, which can be stopped. SIGPIPE
+ * is ignored in the whole process. */
+void os_signal_block_own(void);
 /* For a child before exec. */
 void os_signal_unblock_all(void);
 /* A descriptor that is readable when a signal waits. Call os_signal_block_all() first. */

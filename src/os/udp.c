@@ -277,6 +277,22 @@ os_udp_close(struct os_udp *u)
 	os_fd_close(&u->v6);
 }
 
+void
+os_udp_tune(int fd, bool is_v6, uint32_t bytes)
+{
+	(void)set_int(
+		fd, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, 1);
+	(void)set_int(
+		fd, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_RECVTCLASS : IP_RECVTOS, 1);
+	(void)set_int(fd, IPPROTO_UDP, UDP_GRO, 1);
+	if (set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)bytes)) {
+		(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, (int)bytes);
+	}
+	if (set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)bytes)) {
+		(void)set_int(fd, SOL_SOCKET, SO_SNDBUF, (int)bytes);
+	}
+}
+
 enum weft_err
 os_udp_set_mark(const struct os_udp *u, uint32_t mark)
 {

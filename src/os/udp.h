@@ -40,6 +40,9 @@ struct os_udp {
 WEFT_MUST_CHECK enum weft_err os_udp_open(
 	const struct os_udp_config *c, const struct log *log, struct os_udp *out);
 void os_udp_close(struct os_udp *u);
+/* For a UDP socket that was made elsewhere, as far as the kernel goes along: addresses and ECN of
+ * what is received, UDP_GRO, buffers of so many bytes. */
+void os_udp_tune(int fd, bool is_v6, uint32_t bytes);
 WEFT_MUST_CHECK enum weft_err os_udp_set_mark(const struct os_udp *u, uint32_t mark);
 /* Datagrams that the kernel dropped at this socket since it was made; wraps at 2^32. */
 WEFT_MUST_CHECK enum weft_err os_udp_dropped(int fd, uint32_t *out);
