@@ -22,13 +22,16 @@ struct addrinfo; /* of <netdb.h>, which strict C11 hides */
 
 /* Ends calls that block, from another thread or a signal handler. May be shared by many calls. */
 struct weft_cancel;
-/* Threads: any. Blocks: no. Since: 0.1 */
+/* Makes one that has not fired; *out is the caller's, and set on success alone. WEFT_ENOMEM: memory
+ * or descriptors are used up. Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API enum weft_err weft_cancel_new(struct weft_cancel **out);
 /* Every call that was given c, and every later one until weft_cancel_clear(), returns
- * WEFT_ECANCELED, if it has no result yet. Async-signal-safe. */
+ * WEFT_ECANCELED, if it has no result yet. Keeps errno.
+ * Threads: any, and signal handlers. Blocks: no. Since: 0.1 */
 WEFT_API void weft_cancel_fire(struct weft_cancel *c);
+/* Later calls are not ended any more. Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API void weft_cancel_clear(struct weft_cancel *c);
-/* No call may be using it. NULL is allowed. */
+/* Frees it. No call may be using it. NULL is allowed. Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API void weft_cancel_free(struct weft_cancel *c);
 
 #define WEFT_NONBLOCK 1u  /* the descriptor is O_NONBLOCK; weft_dial() does not wait */
@@ -106,6 +109,8 @@ WEFT_API enum weft_err weft_whois(
  * Spec: RFC 3493 section 6.1. Since: 0.1 */
 WEFT_API enum weft_err weft_getaddrinfo(struct weft_node *n, const char *host, const char *service,
 	const struct addrinfo *hints, struct addrinfo **out);
+/* Frees a list of weft_getaddrinfo(), and no other's. NULL is allowed.
+ * Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API void weft_freeaddrinfo(struct addrinfo *list);
 
 #ifdef __cplusplus

@@ -151,3 +151,14 @@ def test_example_says_what_is_wrong(root, tmp_path):
     r = subprocess.run(["/usr/bin/python3", TOP / "examples" / "echo.py", conf, "server:7", "x"], capture_output=True, text=True,
                        env={**os.environ, "LD_LIBRARY_PATH": str(find(root, "libweft.so").parent)})
     assert r.returncode == 1 and "PrivateKey" in r.stderr
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: h.name)
+def test_every_declaration_says_who_may_call_it_and_whether_it_blocks(header):
+    """A comment stands above it, or above the declarations that it follows without a gap."""
+    text = header.read_text()
+    for m in re.finditer(r"(/\*(?:(?!\*/).)*\*/)\n((?:WEFT_API [^;]*;\n)+)", text, re.S):
+        for word in ("Threads: ", "Blocks: ", "Since: "):
+            assert word in m[1], m[2]
+    documented = sum(m.count("WEFT_API") for m in re.findall(r"\*/\n((?:WEFT_API [^;]*;\n)+)", text))
+    assert documented == len(re.findall(r"^WEFT_API ", text, re.M))

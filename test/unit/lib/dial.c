@@ -187,6 +187,22 @@ dial_leaves_from_where_it_is_told(void **state)
 }
 
 static void
+dial_tries_the_next_address_of_a_name(void **state)
+{
+	(void)state;
+	struct weft_dial_options o = {.size = sizeof(o), .timeout_ms = 20000};
+	struct weft_detail why = DETAIL();
+	char at[32];
+	int listener;
+	/* IPv4 is asked first, and refuses. */
+	OK(weft_listen(world.n[1], "tcp6", ":0", NULL, &listener, &why), &why);
+	snprintf(at, sizeof(at), "b:%u", world_bound_port(listener));
+	assert_int_equal(dial("tcp", at, &o), WEFT_OK);
+	assert_int_equal(dial("tcp4", at, &o), WEFT_EREFUSED);
+	close(listener);
+}
+
+static void
 accept_tells_who_it_is(void **state)
 {
 	(void)state;
@@ -511,6 +527,7 @@ main(void)
 		ALONE(dial_ends_at_its_deadline),
 		ALONE(dial_without_waiting_reports_by_pollout_and_so_error),
 		ALONE(dial_leaves_from_where_it_is_told),
+		ALONE(dial_tries_the_next_address_of_a_name),
 		ALONE(accept_tells_who_it_is),
 		ALONE(accept_that_does_not_wait_says_again),
 		ALONE(accept_of_what_cannot_be_accepted_fails),

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "os/netlink.h"
 #include "world.h"
 
 static void
@@ -204,11 +206,64 @@ events_tell_of_peers(void **state)
 	snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", w.port[0]);
 	assert_string_equal(e.endpoint, endpoint);
 	assert_string_equal(e.name, "a");
-	e.size = 2;
+	/* A peer that is taken out is gone. */
+	text = world_text(&w, 1);
+	*strstr(text, "[Peer]") = 0;
+	c.text = text;
+	OK(weft_node_reload(w.n[1], &c, &why), &why);
+	free(text);
+	e = wait_event(w.n[1], WEFT_EVENT_PEER_DOWN, 10000);
+	assert_memory_equal(e.public_key, w.public_key[0], WEFT_KEY_LEN);
 	close(fd[0]);
 	close(fd[1]);
 	close(again[0]);
 	close(again[1]);
+	world_close(&w);
+}
+
+/* In a child, which has one thread, as setns(2) into a user namespace demands. */
+static void
+delete_interface(struct weft_node *n)
+{
+	int user, net, status;
+	OK(weft_node_namespaces(n, &user, &net), NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct os_netlink *nl;
+		struct os_link_info link;
+		_exit((user >= 0 && setns(user, CLONE_NEWUSER)) || setns(net, CLONE_NEWNET) ||
+			os_netlink_open(&nl) || os_netlink_link_by_name(nl, "weft0", &link) ||
+			os_netlink_link_delete(nl, link.index));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(net);
+	if (user >= 0) {
+		close(user);
+	}
+}
+
+static void
+an_interface_that_was_deleted_is_an_error_event(void **state)
+{
+	(void)state;
+	struct world w = {.family = 4};
+	struct weft_detail why = DETAIL();
+	int fd[2];
+	world_open(&w);
+	struct weft_event odd = {.size = 2};
+	delete_interface(w.n[0]);
+	struct pollfd p = {.fd = weft_event_fd(w.n[0]), .events = POLLIN};
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(weft_event_next(w.n[0], &odd), WEFT_EINVAL);
+	struct weft_event e = wait_event(w.n[0], WEFT_EVENT_ERROR, 10000);
+	assert_int_equal(e.code, WEFT_ECLOSED);
+	assert_true(strlen(e.text) > 10);
+	weft_node_stop(w.n[0]);
+	OK(weft_node_start(w.n[0], &why), &why);
+	world_connect(&w, fd);
+	close(fd[0]);
+	close(fd[1]);
 	world_close(&w);
 }
 
@@ -473,6 +528,7 @@ main(void)
 		cmocka_unit_test(sockets_outlive_their_node),
 		cmocka_unit_test(stats_and_peers_count_what_went_through),
 		cmocka_unit_test(events_tell_of_peers),
+		cmocka_unit_test(an_interface_that_was_deleted_is_an_error_event),
 		cmocka_unit_test(a_listener_keeps_its_address_when_the_node_reloads),
 		cmocka_unit_test(namespaces_are_others_than_the_programs),
 		cmocka_unit_test(fork_and_exec_leak_no_descriptor),

@@ -205,6 +205,5 @@ main(void)
 		cmocka_unit_test(unspecified_address_and_port_0_take_what_comes),
 		cmocka_unit_test(connected_udp_speaks_with_one_peer),
 	};
-	cmocka_set_test_filter(getenv("WEFT_TEST_ONLY"));
 	return world_main("packet", tests, WEFT_ARRAY_LEN(tests));
 }

@@ -272,6 +272,7 @@ int
 world_main(const char *group, const struct CMUnitTest *tests, size_t n)
 {
 	bool is_root = geteuid() == 0;
+	cmocka_set_test_filter(getenv("WEFT_TEST_ONLY")); /* a pattern; NULL = all */
 	int failed = run_modes(group, is_root ? "root" : "nobody", tests, n);
 	if (is_root) {
 		int status = run_as_nobody();
