@@ -114,8 +114,10 @@ files_are_covered_for_the_program_alone(void **state)
 }
 
 static void
-ping_range_has_the_group(void **state)
+program_may_ping_and_take_any_port(void **state)
 {
+	assert_int_equal(
+		run(*state, "test $(cat /proc/sys/net/ipv4/ip_unprivileged_port_start) = 0"), 0);
 	assert_int_equal(run(*state, "set -- $(cat /proc/sys/net/ipv4/ping_group_range) && "
 				     "test $1 -le $(id -g) && test $2 -ge $(id -g)"),
 		0);
@@ -177,7 +179,7 @@ main(void)
 		cmocka_unit_test(status_is_that_of_the_program_or_its_signal),
 		cmocka_unit_test(program_has_another_network_and_the_same_user),
 		cmocka_unit_test(files_are_covered_for_the_program_alone),
-		cmocka_unit_test(ping_range_has_the_group),
+		cmocka_unit_test(program_may_ping_and_take_any_port),
 		cmocka_unit_test(signals_that_are_sent_go_on_to_the_program),
 		cmocka_unit_test(failures_tell_whose_they_are),
 		cmocka_unit_test(script_without_a_first_line_is_run_by_the_shell),
