@@ -17,6 +17,7 @@ int check_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
+int proxy_main(int argc, char **argv);
 int show_main(int argc, char **argv);
 int status_main(int argc, char **argv);
 int set_main(int argc, char **argv);

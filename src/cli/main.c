@@ -20,6 +20,7 @@ static const struct {
 	{"reload", reload_main, "have a device read its configuration again"},
 	{"run", run_main, "run a device, unconfigured or from a file, maybe in the foreground"},
 	{"exec", exec_main, "run a command inside an overlay, without root"},
+	{"proxy", proxy_main, "a SOCKS and HTTP proxy into an overlay, without root"},
 	{"show", show_main, "show running devices as wg does"},
 	{"status", status_main, "show running devices with all their counters"},
 	{"set", set_main, "change loss recovery and cipher of running peers"},

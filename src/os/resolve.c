@@ -2,12 +2,15 @@
 #include "os/resolve.h"
 
 #include <ares.h>
+#include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/assert.h"
 #include "os/clock.h"
@@ -17,6 +20,7 @@
  * twice as long: 14 s altogether. */
 #define TRIES 3
 #define TIMEOUT_MS 2000
+#define EDNS_BYTES 1232 /* fits the smallest MTU of IPv6; of an answer */
 
 struct watch {
 	struct os_resolver *resolver;
@@ -35,8 +39,9 @@ struct os_resolver {
 	os_resolved *done;
 	void *ctx;
 	uint32_t mark;
-	ares_channel channel; /* while something is asked; NULL: none */
-	size_t asked;         /* questions under way */
+	const struct os_resolver_servers *servers; /* NULL: the system's */
+	ares_channel channel;                      /* while something is asked; NULL: none */
+	size_t asked;                              /* questions under way */
 	bool is_ending;
 	struct watch watches[OS_RESOLVER_WATCHES_MAX];
 };
@@ -82,6 +87,12 @@ void
 os_resolver_set_mark(struct os_resolver *r, uint32_t mark)
 {
 	r->mark = mark;
+}
+
+void
+os_resolver_set_servers(struct os_resolver *r, const struct os_resolver_servers *s)
+{
+	r->servers = s;
 }
 
 static void
@@ -137,6 +148,89 @@ on_configure(ares_socket_t fd, int type, void *ctx)
 	return 0;
 }
 
+/* Sockets of our own, for servers of our own: the rest of the calls are the plain ones. */
+static ares_socket_t
+own_socket(int domain, int type, int protocol, void *ctx)
+{
+	const struct os_resolver *r = ctx;
+	int fd;
+	(void)protocol;
+	if (type != SOCK_DGRAM || r->servers->socket(r->servers->ctx,
+					  domain == AF_INET ? IP_FAMILY_V4 : IP_FAMILY_V6, &fd)) {
+		errno = EAFNOSUPPORT;
+		return ARES_SOCKET_BAD;
+	}
+	return fd;
+}
+
+static int
+own_close(ares_socket_t fd, void *ctx)
+{
+	(void)ctx;
+	return close(fd);
+}
+
+static int
+own_connect(ares_socket_t fd, const struct sockaddr *to, ares_socklen_t len, void *ctx)
+{
+	(void)ctx;
+	return connect(fd, to, len);
+}
+
+static ares_ssize_t
+own_receive(ares_socket_t fd, void *buf, size_t cap, int flags, struct sockaddr *from,
+	ares_socklen_t *len, void *ctx)
+{
+	(void)ctx;
+	return recvfrom(fd, buf, cap, flags, from, len);
+}
+
+static ares_ssize_t
+own_send(ares_socket_t fd, const struct iovec *v, int n, void *ctx)
+{
+	(void)ctx;
+	return writev(fd, v, n);
+}
+
+static int
+use_servers(struct os_resolver *r)
+{
+	static const struct ares_socket_functions calls = {.asocket = own_socket,
+		.aclose = own_close,
+		.aconnect = own_connect,
+		.arecvfrom = own_receive,
+		.asendv = own_send};
+	ares_set_socket_functions(r->channel, &calls, r);
+	int rc = ares_set_servers_ports_csv(r->channel, r->servers->list);
+	if (rc != ARES_SUCCESS) {
+		close_channel(r);
+	}
+	return rc;
+}
+
+static int
+init_with_servers(struct os_resolver *r, struct ares_options *o, int mask)
+{
+	static const char from_dns[] = "b", nothing[] = "/dev/null";
+	const struct os_resolver_servers *s = r->servers;
+	/* c-ares copies what the pointers without const lead to. */
+	o->flags = ARES_FLAG_IGNTC | ARES_FLAG_EDNS;
+	o->flags |= s->domains_n > 0 ? 0 : ARES_FLAG_NOSEARCH;
+	o->ednspsz = EDNS_BYTES;
+	o->lookups = (char *)from_dns;
+	o->resolvconf_path = (char *)nothing;
+	o->ndots = 1;
+	mask |= ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ | ARES_OPT_LOOKUPS | ARES_OPT_RESOLVCONF |
+		ARES_OPT_NDOTS;
+	if (s->domains_n > 0) {
+		o->domains = (char **)s->domains;
+		o->ndomains = (int)s->domains_n;
+		mask |= ARES_OPT_DOMAINS;
+	}
+	int rc = ares_init_options(&r->channel, o, mask);
+	return rc == ARES_SUCCESS ? use_servers(r) : rc;
+}
+
 static enum weft_err
 open_channel(struct os_resolver *r)
 {
@@ -144,8 +238,9 @@ open_channel(struct os_resolver *r)
 		.tries = TRIES,
 		.sock_state_cb = on_socket,
 		.sock_state_cb_data = r};
-	int rc = ares_init_options(
-		&r->channel, &o, ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
+	int mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
+	int rc = r->servers ? init_with_servers(r, &o, mask)
+			    : ares_init_options(&r->channel, &o, mask);
 	if (rc != ARES_SUCCESS) {
 		r->channel = NULL;
 		return rc == ARES_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;

@@ -25,12 +25,24 @@ struct os_resolver;
 typedef void os_resolved(void *ctx, uint64_t tag, enum ip_family family, enum weft_err e,
 	const struct ip_addr *addr);
 
+/* Servers to ask in place of the system's settings, of which nothing is read then. */
+struct os_resolver_servers {
+	const char *list;           /* "10.0.0.2,[fd99::2]:53" */
+	const char *const *domains; /* searched for names without a dot */
+	size_t domains_n;
+	/* A UDP socket of that family to ask from. Cut answers count as they are. */
+	enum weft_err (*socket)(void *ctx, enum ip_family family, int *fd);
+	void *ctx;
+};
+
 WEFT_MUST_CHECK enum weft_err os_resolver_new(
 	struct os_loop *loop, os_resolved *done, void *ctx, struct os_resolver **out);
 /* Questions under way end without a word. NULL is allowed. */
 void os_resolver_free(struct os_resolver *r);
 /* Of sockets from now on; 0 = none. */
 void os_resolver_set_mark(struct os_resolver *r, uint32_t mark);
+/* Of questions after a time without any. s stays the caller's and in place. */
+void os_resolver_set_servers(struct os_resolver *r, const struct os_resolver_servers *s);
 void os_resolver_ask(struct os_resolver *r, const char *host, enum ip_family family, uint64_t tag);
 /* When os_resolver_turn() is due next; MONO_NEVER while nothing is asked. */
 struct mono os_resolver_deadline(const struct os_resolver *r);

@@ -60,6 +60,16 @@ os_stream_write(int fd, const void *buf, size_t len, size_t *n, int *errnum)
 }
 
 enum weft_err
+os_stream_peek(int fd, void *buf, size_t cap, size_t *n, int *errnum)
+{
+	ssize_t r;
+	do {
+		r = recv(fd, buf, cap, MSG_PEEK | MSG_DONTWAIT);
+	} while (r < 0 && errno == EINTR);
+	return result(r, n, errnum);
+}
+
+enum weft_err
 os_stream_splice(int from, int to, size_t len, size_t *n, int *errnum)
 {
 	ssize_t r;

@@ -20,6 +20,8 @@ enum os_stream_kind os_stream_kind(int fd);
 
 /* *n = 0: the end of the stream. WEFT_EAGAIN: nothing now. On failure *errnum tells why. */
 WEFT_MUST_CHECK enum weft_err os_stream_read(int fd, void *buf, size_t cap, size_t *n, int *errnum);
+/* What the next read from a socket would give; it stays there. */
+WEFT_MUST_CHECK enum weft_err os_stream_peek(int fd, void *buf, size_t cap, size_t *n, int *errnum);
 /* May write less than len. WEFT_EAGAIN: full now. SIGPIPE must be ignored. */
 WEFT_MUST_CHECK enum weft_err os_stream_write(
 	int fd, const void *buf, size_t len, size_t *n, int *errnum);
