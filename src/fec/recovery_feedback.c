@@ -162,12 +162,13 @@ margin(const struct fec_recovery *r, double n)
 }
 
 /* Repairs over the sources that a block misses, shared between the classes as these are. The
- * receiver cannot know which of its gaps were repairs, so it may ask for too many: no more
- * than the sources and two, one of which says which gaps to forget. */
+ * receiver, whose newest packet is `highest`, cannot know which of its gaps were repairs, so it may
+ * ask for too many: no more than the sources and two, one of which says which gaps to forget. */
 static void
-answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
+answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t highest,
 	const struct wire_ext_block *b)
 {
+	uint64_t base = highest - b->back;
 	struct fec_answer a[WIRE_EXT_CLASS_COUNT] = {0};
 	unsigned sources[WIRE_EXT_CLASS_COUNT] = {0}, all = 0;
 	for (unsigned i = 0; i < b->span; i++) {
@@ -201,10 +202,10 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t base,
 		 * receiver takes for no source. */
 		memcpy(a[c].missing, b->missing, sizeof(b->missing));
 		if (is_refused) {
-			/* It speaks of a frame of ours, which is no source indeed; where there was
-			 * none, nothing has told the receiver that this is one. */
+			/* It speaks of what the receiver has, so that nothing is said of what it
+			 * misses: that may be answered for a moment later. */
 			a[c].is_refusal = true;
-			a[c].base = s->has_frame ? s->frame : base;
+			a[c].base = highest;
 			a[c].span = 1;
 		}
 		a[c].n = is_told ? allowed_word(r) : allowed(r, a[c].class, part);
@@ -267,7 +268,7 @@ fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_sessio
 	}
 	for (unsigned i = 0; i < f->blocks_n; i++) {
 		if (f->blocks[i].back <= highest && f->blocks[i].want > 0) {
-			answer_block(r, s, highest - f->blocks[i].back, &f->blocks[i]);
+			answer_block(r, s, highest, &f->blocks[i]);
 		}
 	}
 	return true;

@@ -156,8 +156,6 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 		}
 	}
 	if (len > 0) {
-		s->frame = counter;
-		s->has_frame = true;
 		fec_recovery_leave_trail(r, s, now, counter, 1);
 	}
 	return len;

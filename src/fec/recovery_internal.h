@@ -32,8 +32,6 @@ struct fec_session {
 	struct mono source_at; /* when the encoder was last given one */
 	uint64_t given_from;   /* first counter given since it was made or paused */
 	bool is_given;         /* sources are given one by one; else it is paused */
-	uint64_t frame;        /* the last counter that carried a frame of ours, if has_frame */
-	bool has_frame;
 	/* Counters that show the other side our last source: its own, and the last of the REPAIRs
 	 * over it. Other frames may have come and told nothing of it. */
 	uint64_t shows[FEC_PROBES_MAX + 1];

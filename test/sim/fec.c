@@ -310,6 +310,25 @@ what_a_queue_drops_and_recovery_hides_is_marked(void **state)
 	assert_true(marks > 0);
 }
 
+/* What is refused for a queue's sake in one moment may be answered for in the next: neither must
+ * contradict the other, from the first packets on. */
+static void
+honest_peers_refuse_no_frame_of_each_other(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(tcp_table); i += stride()) {
+		for (uint64_t seed = 1; seed <= 8; seed++) {
+			struct fec_tcp_case c = tcp_table[i];
+			struct fec_tcp_result r;
+			char text[200];
+			c.seconds = 2;
+			if (!fec_tcp_run(&c, seed, &r, text)) {
+				fail_msg("seed %d, case %zu: %s", (int)seed, i, text);
+			}
+		}
+	}
+}
+
 static double
 number(const char *s)
 {
@@ -434,6 +453,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(the_table_of_the_study_is_reached),
 		cmocka_unit_test(paths_that_change_lose_little),
 		cmocka_unit_test(a_full_queue_is_left_to_tcp),
+		cmocka_unit_test(honest_peers_refuse_no_frame_of_each_other),
 		cmocka_unit_test(a_machine_that_stalls_is_no_queue),
 		cmocka_unit_test(what_a_queue_drops_and_recovery_hides_is_marked),
 	};
