@@ -44,6 +44,12 @@ dial_socket(struct weft_node *n, const struct network *net, enum ip_family famil
 			"no socket: memory or descriptors are used up; ulimit -n raises their "
 			"number");
 	}
+	if (e == WEFT_ECLOSED) {
+		return detail_set(why, e, 0,
+			"no socket: the process that holds the namespace was ended; stop and start "
+			"the "
+			"node");
+	}
 	return e ? detail_set(why, e, 0, "no socket: %s", weft_err_text(e)) : WEFT_OK;
 }
 

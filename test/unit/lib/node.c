@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -407,6 +408,84 @@ count_descriptors(void)
 	return n;
 }
 
+/* At each number of descriptors that is not enough, start says so and leaves nothing behind. */
+static void
+start_without_descriptors_fails_and_can_be_repeated(void **state)
+{
+	(void)state;
+	struct world w = {.family = 4};
+	struct rlimit old, few;
+	enum weft_err e = WEFT_ENOMEM;
+	unsigned spare = 0, failures = 0;
+	int fd[2];
+	world_open(&w);
+	weft_node_stop(w.n[0]);
+	weft_node_stop(w.n[1]);
+	int n = count_descriptors(), lowest = 0;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	while (fcntl(lowest, F_GETFD) >= 0) {
+		lowest++;
+	}
+	for (; e && spare < 200; spare++) {
+		struct weft_detail why = DETAIL();
+		few = old;
+		few.rlim_cur = (rlim_t)lowest + spare;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		e = weft_node_start(w.n[0], &why);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+		if (e) {
+			failures++;
+			assert_int_equal(why.code, e);
+			assert_true(strlen(why.text) > 10);
+			assert_int_equal(count_descriptors(), n);
+		}
+	}
+	assert_int_equal(e, WEFT_OK);
+	assert_true(failures > 5);
+	weft_node_stop(w.n[0]);
+	assert_int_equal(count_descriptors(), n);
+	OK(weft_node_start(w.n[0], NULL), NULL);
+	OK(weft_node_start(w.n[1], NULL), NULL);
+	world_connect(&w, fd);
+	close(fd[0]);
+	close(fd[1]);
+	world_close(&w);
+}
+
+/* All addresses lead to B, as a client of a gateway has it; the outer packets find their way. */
+static void
+a_default_route_leads_into_the_overlay_alone(void **state)
+{
+	(void)state;
+	for (int family = 4; family <= 6; family += 2) {
+		struct world w = {.family = family};
+		struct weft_detail why = DETAIL();
+		int fd[2];
+		world_open(&w);
+		char *text = world_text(&w, 0), *all = NULL;
+		char *at = strstr(text, "10.77.0.2/32, fd77::2/128");
+		assert_non_null(at);
+		*at = 0;
+		assert_true(asprintf(&all, "%s0.0.0.0/0, ::/0%s", text,
+				    at + strlen("10.77.0.2/32, fd77::2/128")) > 0);
+		struct weft_config c = {.size = sizeof(c), .text = all};
+		OK(weft_node_reload(w.n[0], &c, &why), &why);
+		world_connect(&w, fd);
+		close(fd[0]);
+		close(fd[1]);
+		weft_node_stop(w.n[0]);
+		OK(weft_node_start(w.n[0], &why), &why);
+		world_connect(&w, fd);
+		world_write(fd[0], 10000, 0);
+		world_read(fd[1], 10000, 0);
+		close(fd[0]);
+		close(fd[1]);
+		free(text);
+		free(all);
+		world_close(&w);
+	}
+}
+
 static atomic_int children_ended;
 
 static void
@@ -532,6 +611,8 @@ main(void)
 		cmocka_unit_test(a_listener_keeps_its_address_when_the_node_reloads),
 		cmocka_unit_test(namespaces_are_others_than_the_programs),
 		cmocka_unit_test(fork_and_exec_leak_no_descriptor),
+		cmocka_unit_test(start_without_descriptors_fails_and_can_be_repeated),
+		cmocka_unit_test(a_default_route_leads_into_the_overlay_alone),
 		cmocka_unit_test(nothing_of_the_process_is_changed),
 		cmocka_unit_test(log_lines_come_one_at_a_time_and_without_keys),
 		cmocka_unit_test(many_nodes_live_in_one_process),
