@@ -96,10 +96,17 @@ add_listen(struct proxy *p, bool is_http, const char *text)
 	struct endpoint at;
 	bool is_port = text[strspn(text, "0123456789")] == 0;
 	snprintf(whole, sizeof(whole), "%s%s", is_port ? "127.0.0.1:" : "", text);
+	/* An endpoint has a port; here 0 is any. */
+	char *port = strrchr(whole, ':');
+	bool is_any = port && strcmp(port, ":0") == 0;
+	if (is_any) {
+		port[1] = '1';
+	}
 	if (endpoint_parse(whole, strlen(whole), &at)) {
 		return cli_misuse(
 			"proxy", "%s: ADDRESS:PORT is wanted, or a PORT of this machine", text);
 	}
+	at.port = is_any ? 0 : at.port;
 	if (p->listens_n == PROXY_LISTENS_MAX) {
 		return cli_misuse("proxy", "at most %d addresses to listen on", PROXY_LISTENS_MAX);
 	}
