@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 20
 .PHONY: all format deps demo test test-fast fuzz check install clean
 
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) weft libweft
+	@ninja -C $(BUILD) weft libweft dial-programs
 
 $(BUILD)/build.ninja:
 	@command -v meson >/dev/null || { echo "meson is missing: run 'make deps' as root first" >&2; exit 1; }

@@ -54,9 +54,10 @@ static const char help[] =
 	"       weft bench net [options]          tunnels side by side (see weft bench net "
 	"--help)\n"
 	"       weft bench loss [options]         the same through a lossy path\n"
+	"       weft bench dial [options]         libweft beside a TUN: forwarders, connections\n"
 	"       weft bench report IN.json OUT.html\n"
 	"\n"
-	"Measures this machine and prints tables. Without NAME all but net and loss run.\n"
+	"Measures this machine and prints tables. Without NAME all but net, loss and dial run.\n"
 	"\n"
 	"  --seconds S    time of each row of results (default 0.3)\n"
 	"  --rounds N     windows that it is cut into; the median counts (default 9)\n"
@@ -386,6 +387,7 @@ list(void)
 	}
 	printf("%-12s %s\n", "net", "tunnels side by side in network namespaces (root)");
 	printf("%-12s %s\n", "loss", "the same through a path that loses packets (root)");
+	printf("%-12s %s\n", "dial", "libweft beside a TUN: forwarders, connections (root)");
 }
 
 int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `weft bench net` and `weft bench loss` are Python programs beside the tests' network labs; this
+/* `weft bench net`, `loss` and `dial` are Python programs beside the tests' network labs; this
  * finds them. */
 #include "bench/net.h"
 
@@ -17,7 +17,7 @@
 #define PYTHON "/usr/bin/python3"
 #define PATH_BYTES 4096
 
-static const char *const names[] = {"net", "loss"};
+static const char *const names[] = {"net", "loss", "dial"};
 
 bool
 net_has(const char *name)

@@ -20,6 +20,21 @@ OPTIONS = ("aead", "workers", "binary", "offload", "label", *PEER_KEYS)
 OPTIONS_HELP = "weft takes options: weft:aead=libcrypto:workers=2:binary=PATH:offload=off:fec=off:cipher=auto:extensions=off:label=NAME"
 
 
+def not_installed(*programs: str) -> str:
+    absent = [p for p in programs if not shutil.which(p)]
+    return f"{', '.join(absent)} not installed" if absent else ""
+
+
+def unusable(options: dict[str, str]) -> str:
+    """Why the weft that the options name cannot run; empty when it can."""
+    path = options.get("binary") or ""
+    try:
+        path = path or binary()
+    except FileNotFoundError as e:
+        return str(e)
+    return "" if os.access(path, os.X_OK) else f"{path} is not a program"
+
+
 @dataclass
 class Spec:
     """What a word of --contenders names: `weft:aead=libcrypto:workers=2:binary=build/weft`."""
@@ -27,49 +42,54 @@ class Spec:
     kind: str
     options: dict[str, str] = field(default_factory=dict)
     label: str = ""
+    cls: type[Contender] | None = None
 
     @staticmethod
-    def parse(word: str) -> Spec:
+    def parse(word: str, kinds: dict[str, type[Contender]] | None = None) -> Spec:
+        kinds = kinds or KINDS
         kind, *pairs = word.split(":")
         if kind == "bare":
             kind = "veth"
-        if kind not in KINDS:
-            raise ValueError(f"no contender {kind!r}; there are bare, {', '.join(KINDS)}")
-        options = {}
+        if kind not in kinds:
+            raise ValueError(f"no contender {kind!r}; there are bare, {', '.join(kinds)}")
+        options, takes = {}, kinds[kind].takes
         for pair in pairs:
             key, equals, value = pair.partition("=")
-            if kind != "weft" or not equals or key not in OPTIONS:
-                raise ValueError(f"{word!r}: {pair!r} is not an option; weft takes {', '.join(o + '=' for o in OPTIONS)}")
+            if not equals or key not in takes:
+                taken = f"{kind} takes {', '.join(o + '=' for o in takes)}" if takes else f"{kind} takes none"
+                raise ValueError(f"{word!r}: {pair!r} is not an option; {taken}")
             options[key] = value
         label = options.pop("label", word)
-        return Spec(kind, options, label)
+        return Spec(kind, options, label, kinds[kind])
 
     def missing(self) -> str:
         """Why it cannot run here; empty when it can."""
-        if self.kind == "weft":
-            path = self.options.get("binary") or ""
-            try:
-                path = path or binary()
-            except FileNotFoundError as e:
-                return str(e)
-            return "" if os.access(path, os.X_OK) else f"{path} is not a program"
-        absent = [p for p in KINDS[self.kind].programs if not shutil.which(p)]
-        return f"{', '.join(absent)} not installed" if absent else ""
+        return self.cls.missing(self.options)
 
     def start(self, pair: Pair) -> Contender:
-        return KINDS[self.kind](pair, self.options)
+        return self.cls(pair, self.options)
 
 
 class Contender:
     """The bare wire: no tunnel at all. The others derive from it."""
 
     programs: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()  # names of options
+
+    @classmethod
+    def missing(cls, options: dict[str, str]) -> str:
+        """Why it cannot run here with these options; empty when it can."""
+        return not_installed(*cls.programs)
 
     def __init__(self, pair: Pair, options: dict[str, str]):
         self.pair, self.options = pair, options
         self.processes: list[Process] = []
         self.setup()
-        wait_ping(pair.a, self.address, 20)
+        self.wait()
+
+    def wait(self) -> None:
+        """Until it carries packets."""
+        wait_ping(self.pair.a, self.address, 20)
 
     @property
     def address(self) -> str:
@@ -114,6 +134,12 @@ def confs(pair: Pair) -> tuple[Conf, Conf]:
 
 
 class Weft(Tunnel):
+    takes = OPTIONS
+
+    @classmethod
+    def missing(cls, options: dict[str, str]) -> str:
+        return unusable(options)
+
     def setup(self) -> None:
         argv = []
         if "aead" in self.options:
@@ -240,11 +266,12 @@ KINDS: dict[str, type[Contender]] = {
 }
 
 
-def chosen(words: str, given: dict[str, str] | None = None) -> list[Spec]:
-    """Contenders of a list with commas that can run here; the others are named. given: options for each weft that has none of that name."""
+def chosen(words: str, given: dict[str, str] | None = None, kinds: dict[str, type[Contender]] | None = None) -> list[Spec]:
+    """Contenders of a list with commas that can run here; the others are named. given: options for each weft that has none of that name.
+    kinds: those that there are, unless KINDS."""
     specs = []
     for word in words.split(","):
-        spec = Spec.parse(word)
+        spec = Spec.parse(word, kinds)
         if spec.kind == "weft":
             spec.options = {**(given or {}), **spec.options}
         why = spec.missing()
