@@ -25,6 +25,7 @@ int genkey_main(int argc, char **argv);
 int genpsk_main(int argc, char **argv);
 int pubkey_main(int argc, char **argv);
 int forward_main(int argc, char **argv);
+int nc_main(int argc, char **argv);
 int emulate_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 

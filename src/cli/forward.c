@@ -279,6 +279,7 @@ say_listening(const struct forward_route *r)
 static bool
 open_routes(struct forward *f)
 {
+	bool has_remote = false;
 	for (size_t i = 0; i < f->routes_n; i++) {
 		if (!check_target(&f->routes[i])) {
 			return false;
@@ -290,6 +291,10 @@ open_routes(struct forward *f)
 			return false;
 		}
 		say_listening(r);
+		has_remote |= r->rule.side == FORWARD_REMOTE;
+	}
+	if (has_remote) {
+		overlay_announce(&f->overlay);
 	}
 	fflush(stdout);
 	return true;

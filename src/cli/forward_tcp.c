@@ -215,13 +215,18 @@ try_next(struct connection *c)
 }
 
 static void
-resolved(struct forward_wait *w)
+try_first(struct connection *c)
 {
-	struct connection *c = WEFT_CONTAINER_OF(w, struct connection, wait);
 	c->addrs_n = c->route->addrs_n;
 	memcpy(c->addrs, c->route->addrs, sizeof(c->addrs));
 	snprintf(c->why, sizeof(c->why), "the name %.200s has no address", c->route->rule.host);
 	try_next(c);
+}
+
+static void
+resolved(struct forward_wait *w)
+{
+	try_first(WEFT_CONTAINER_OF(w, struct connection, wait));
 }
 
 /* Takes fd over. */
@@ -253,7 +258,7 @@ begin(struct forward_route *r, int fd, const struct endpoint *from)
 		pause_accepting(f);
 	}
 	if (forward_resolve(r, &c->wait)) {
-		resolved(&c->wait);
+		try_first(c);
 	}
 }
 

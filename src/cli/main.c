@@ -29,6 +29,7 @@ static const struct {
 	{"genpsk", genpsk_main, "make a preshared key"},
 	{"pubkey", pubkey_main, "compute the public key of a private key"},
 	{"forward", forward_main, "carry ports between this machine and the overlay, without root"},
+	{"nc", nc_main, "standard input and output to a connection in the overlay, without root"},
 	{"emulate", emulate_main, "emulate a link with delay, loss, reordering and a rate"},
 	{"bench", bench_main, "measure this machine, or compare tunnels on it"},
 	{"version", version_main, "print the version"},

@@ -6,11 +6,15 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "os/fd.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "os/udp.h"
+#include "weft/dial.h"
 #include "wire/conf.h"
 
 #define ROOT_STATE "/var/lib/weft"
+#define DISCARD_PORT 9
 
 static const char *const levels[] = {
 	[WEFT_LOG_ERROR] = "error",
@@ -133,6 +137,36 @@ overlay_close(struct overlay *o)
 	conf_free(o->conf);
 	o->node = NULL;
 	o->conf = NULL;
+}
+
+/* An empty datagram to the port for such, RFC 863; what comes of it is the handshake before it. */
+static void
+speak_to(struct overlay *o, const struct ip_prefix *p)
+{
+	struct endpoint at = {.addr = p->addr, .port = DISCARD_PORT};
+	struct weft_dial_options options = {.size = sizeof(options), .flags = WEFT_NONBLOCK};
+	struct msghdr empty = {0};
+	char text[ENDPOINT_TEXT_MAX];
+	int fd;
+	size_t len = ip_family_len(at.addr.family);
+	if (p->bits < 8 * len) {
+		at.addr.b[len - 1] |= 1; /* the network's own address is nobody's */
+	}
+	if (weft_dial(o->node, "udp", endpoint_format(&at, text), &options, &fd, NULL) == WEFT_OK) {
+		(void)os_udp_calls_real.sendmsg(NULL, fd, &empty, 0);
+		os_fd_close(&fd);
+	}
+}
+
+void
+overlay_announce(struct overlay *o)
+{
+	for (size_t i = 0; i < o->conf->peers_n; i++) {
+		const struct conf_peer *p = &o->conf->peers[i];
+		if (p->endpoint.host && p->keepalive_s == 0 && p->allowed.n > 0) {
+			speak_to(o, &p->allowed.v[0].prefix);
+		}
+	}
 }
 
 char *

@@ -26,6 +26,9 @@ int overlay_open(struct overlay *o, const char *what, enum weft_log_level level)
 /* Reads the file again. On failure nothing has changed. */
 int overlay_reload(struct overlay *o);
 void overlay_close(struct overlay *o);
+/* Speaks to every peer whose endpoint the file has and who is not kept alive: who listens must be
+ * found, and peers may know another endpoint from an earlier run. Once, right after the start. */
+void overlay_announce(struct overlay *o);
 /* The names of its peers, "a, b, c", for messages; "" without. Returns out. */
 char *overlay_names(const struct overlay *o, char *out, size_t cap);
 

@@ -294,6 +294,18 @@ pump_free(struct pump *p)
 	destroy(p, true);
 }
 
+void
+pump_close(struct pump *p)
+{
+	destroy(p, false);
+}
+
+bool
+pump_has_ended(const struct pump *p, enum pump_end from)
+{
+	return p->way[from].state == WAY_ENDED;
+}
+
 uint64_t
 pump_bytes(const struct pump *p, enum pump_end from)
 {

@@ -66,6 +66,10 @@ WEFT_MUST_CHECK enum weft_err pump_new(
 	struct pumps *all, const struct pump_config *c, struct pump **out);
 /* Ends it without a call of done: sockets are reset. */
 void pump_free(struct pump *p);
+/* The same with an ordinary close of both ends. */
+void pump_close(struct pump *p);
+/* Has everything that will ever come from that end been taken by the other? */
+bool pump_has_ended(const struct pump *p, enum pump_end from);
 /* Bytes that came from that end and were taken by the other so far. */
 uint64_t pump_bytes(const struct pump *p, enum pump_end from);
 

@@ -191,3 +191,19 @@ os_stream_copy(int fd, int *out)
 	*out = got;
 	return WEFT_OK;
 }
+
+enum weft_err
+os_stream_take(int fd, int *out)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0) {
+		return os_error(errno);
+	}
+	enum weft_err e = os_stream_copy(fd, out);
+	if (!e && dup2(null, fd) < 0) {
+		e = os_error(errno);
+		os_fd_close(out);
+	}
+	os_fd_close(&null);
+	return e;
+}

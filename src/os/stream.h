@@ -54,6 +54,8 @@ struct os_stream_loan {
  * us alone where that is allowed; else the flag is set, and os_stream_return() clears it. */
 WEFT_MUST_CHECK enum weft_err os_stream_borrow(int fd, bool is_write, struct os_stream_loan *loan);
 void os_stream_return(const struct os_stream_loan *loan);
+/* Moves a standard stream to another, close-on-exec descriptor; /dev/null takes its place. */
+WEFT_MUST_CHECK enum weft_err os_stream_take(int fd, int *out);
 /* Another close-on-exec descriptor for the same. */
 WEFT_MUST_CHECK enum weft_err os_stream_copy(int fd, int *out);
 
