@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/serve.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <syslog.h>
 
 #include "cli/cli.h"
 #include "cli/conffile.h"
+#include "cli/serve_log.h"
+#include "cli/service.h"
 #include "ctl/control.h"
 #include "ctl/path.h"
 #include "ctl/uapi.h"
@@ -34,20 +34,11 @@
 #define TRIM_IDLE_CPU_NS (1 * WEFT_NS_PER_MS)
 #define TRIM_BUSY_SHARE 300
 
-/* The last error line is kept, so that the process that started us can show it. */
-struct serve_log {
-	bool is_foreground;
-	/* Still attached to the terminal of the caller. Workers log, too. */
-	_Atomic bool is_starting;
-	/* Somebody waits for the outcome of a reload. */
-	_Atomic bool is_reloading;
-	char last_error[OS_DAEMON_TEXT_MAX];
-};
-
 struct server {
 	struct serve_options *o;
 	struct serve_log *sink;
 	struct log log;
+	struct service service;
 	struct os_loop *loop;
 	struct keeper *keeper;
 	struct node *node; /* the keeper's */
@@ -61,26 +52,9 @@ struct server {
 	int64_t trim_cpu_ns;   /* used by this process when it was last looked at */
 };
 
-static void
-log_line(void *ctx, enum log_level level, const char *text)
-{
-	struct serve_log *s = ctx;
-	static const char *const names[] = {"error", "warning", "info", "debug"};
-	static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
-	if (level == LOG_LEVEL_ERROR && (s->is_starting || s->is_reloading)) {
-		snprintf(s->last_error, sizeof(s->last_error), "%s", text);
-	}
-	if (s->is_foreground || (s->is_starting && level == LOG_LEVEL_WARN)) {
-		fprintf(stderr, "weft: %s: %s\n", names[level], text);
-	} else if (!s->is_starting || level != LOG_LEVEL_ERROR) {
-		syslog(priorities[level], "%s", text);
-	}
-}
-
 static enum weft_err
-reload(void *ctx, const char *file, char *why, size_t cap)
+load(struct server *s, const char *file, char *why, size_t cap)
 {
-	struct server *s = ctx;
 	struct conf *fresh;
 	if (!file && !s->path[0]) {
 		snprintf(why, cap, "it was started without a file; give one");
@@ -105,6 +79,20 @@ reload(void *ctx, const char *file, char *why, size_t cap)
 	}
 	log_info(&s->log, "%s: %s is in force", s->o->name, s->path);
 	return WEFT_OK;
+}
+
+static enum weft_err
+reload(void *ctx, const char *file, char *why, size_t cap)
+{
+	struct server *s = ctx;
+	service_reloading(&s->service);
+	enum weft_err e = load(s, file, why, cap);
+	if (e) {
+		service_ready(&s->service, "a reload changed nothing: %s", why);
+	} else {
+		service_ready(&s->service, "%s is in force", s->path);
+	}
+	return e;
 }
 
 static void
@@ -276,6 +264,7 @@ trim_when_idle(struct server *s)
 static void
 stop(struct server *s)
 {
+	service_stopping(&s->service);
 	if (s->uapi) {
 		ctl_uapi_close(s->uapi);
 	}
@@ -299,15 +288,18 @@ stop(struct server *s)
 static int
 run(struct serve_options *o, struct os_daemon *report)
 {
-	struct serve_log sink = {.is_foreground = o->is_foreground, .is_starting = true};
+	struct serve_log sink;
+	serve_log_init(&sink, o->is_foreground);
 	struct server s = {.o = o,
 		.sink = &sink,
-		.log = {.sink = log_line, .ctx = &sink, .level = o->log_level},
+		.log = {.sink = serve_log_line, .ctx = &sink, .level = o->log_level},
 		.trim_at = MONO_NEVER};
 	if (o->path) {
 		snprintf(s.path, sizeof(s.path), "%s", o->path);
 	}
-	openlog("weft", LOG_PID, LOG_DAEMON);
+	if (o->is_foreground) {
+		service_init(&s.service);
+	}
 	os_signal_block_all();
 	enum weft_err e = start(&s);
 	if (report) {
@@ -315,6 +307,7 @@ run(struct serve_options *o, struct os_daemon *report)
 	}
 	sink.is_starting = false;
 	if (!e) {
+		service_ready(&s.service, "%s is up", o->name);
 		trim(&s);
 		while (!os_loop_is_stopped(s.loop)) {
 			os_loop_wait(s.loop, mono_min(keeper_deadline(s.keeper), s.trim_at));
@@ -326,6 +319,7 @@ run(struct serve_options *o, struct os_daemon *report)
 		}
 	}
 	stop(&s);
+	serve_log_fini(&sink);
 	return e ? CLI_FAILED : CLI_OK;
 }
 
