@@ -16,6 +16,7 @@
 #define RECORDS_MIN 256
 #define RECORDS_MAX 65536
 #define FRAME_MIN 64
+#define GROWTH (2 * FEC_STORE_BLOCK) /* at a time */
 
 struct record {
 	uint64_t mark; /* counter + 1; 0 = never used */
@@ -46,10 +47,10 @@ struct fec_encoder {
 	uint64_t floor;                        /* counters below are unknown */
 	uint64_t next;                         /* above the last source */
 	uint64_t newest[WIRE_EXT_CLASS_COUNT]; /* counter + 1 of the last; 0 = none */
-	/* The counter from which on nothing has been written over, and how old the last was that
-	 * had to give way to a newer counter, and to newer bytes. INT64_MAX: none yet. */
-	uint64_t oldest;
-	int64_t gone_record_ns, gone_bytes_ns;
+	struct mono source_at;                 /* of the last */
+	uint64_t block;                        /* of the store, that it went to */
+	/* When each block of the store was begun, by block & the size less 1. */
+	struct mono begun[2 * FEC_STORE_BLOCKS_MAX];
 	uint16_t packet_max, frame_max;
 	bool is_paused;
 	struct fec_budget *budget;
@@ -115,7 +116,6 @@ fec_encoder_new(const struct fec_encoder_config *c, struct fec_encoder **out)
 	e->packet_max = c->packet_max < fits ? c->packet_max : (uint16_t)fits;
 	e->frame_max = c->frame_max;
 	e->is_paused = true;
-	e->gone_record_ns = e->gone_bytes_ns = INT64_MAX;
 	e->budget = c->budget;
 	e->size = size;
 	*out = e;
@@ -182,55 +182,48 @@ fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes, enum f
 	if (!fec_budget_take(e->budget, size - e->size, use)) {
 		return false;
 	}
-	/* What the small ring has written over is forgotten; the larger one cannot tell. */
-	for (uint64_t i = 0; i <= e->mask; i++) {
-		const struct record *r = &e->records[i];
-		if (r->mark > e->floor && !fec_store_has(&e->store, r->place)) {
-			e->floor = r->mark;
-		}
-	}
 	bool is_done = (records <= e->mask + 1 || grow_records(e, records)) &&
 		       (bytes <= e->store.cap || fec_store_grow(&e->store, bytes));
-	e->gone_record_ns = e->gone_bytes_ns = INT64_MAX;
 	uint64_t taken = size;
 	e->size = size_of((uint32_t)e->mask + 1, (uint32_t)e->store.cap, e->frame_max);
 	fec_budget_give(e->budget, taken - e->size);
 	return is_done;
 }
 
+static int64_t
+age_ns(const struct fec_encoder *e, uint64_t block)
+{
+	return mono_diff_ns(e->source_at, e->begun[block % WEFT_ARRAY_LEN(e->begun)]);
+}
+
 bool
 fec_encoder_is_short(
 	const struct fec_encoder *e, int64_t keep_ns, uint32_t *records, uint32_t *bytes)
 {
-	bool by_records = e->gone_record_ns < keep_ns && e->mask + 1 < RECORDS_MAX;
-	bool by_bytes = e->gone_bytes_ns < keep_ns && e->store.cap < FEC_STORE_MAX;
+	const struct record *r = &e->records[e->next & e->mask];
+	const struct fec_store *s = &e->store;
+	bool by_records = r->mark > e->floor && e->mask + 1 < RECORDS_MAX &&
+			  mono_diff_ns(e->source_at, r->sent) < keep_ns;
+	/* The youngest of a block is as old as the next one. */
+	bool by_bytes = s->spares_n == 0 && s->cap < FEC_STORE_MAX &&
+			(s->first == s->newest || age_ns(e, s->first + 1) < keep_ns);
+	uint64_t more = s->cap + GROWTH < FEC_STORE_MAX ? s->cap + GROWTH : FEC_STORE_MAX;
 	*records = (uint32_t)(e->mask + 1) << by_records;
-	*bytes = (uint32_t)e->store.cap << by_bytes;
+	*bytes = (uint32_t)(by_bytes ? more : s->cap);
 	return by_records || by_bytes;
 }
 
-/* A record is about to be written for `counter`: notes what had to give way since the last. Each
- * counter is passed once. */
-static void
-note_gone(struct fec_encoder *e, struct mono now, uint64_t counter)
+void
+fec_encoder_shrink(struct fec_encoder *e, int64_t keep_ns, uint32_t bytes)
 {
-	const struct record *over = &e->records[counter & e->mask];
-	if (over->mark > e->floor) {
-		e->gone_record_ns = mono_diff_ns(now, over->sent);
+	const struct fec_store *s = &e->store;
+	if (s->cap <= bytes || s->spares_n > 0 || s->first == s->newest ||
+		age_ns(e, s->first + 1) < keep_ns) {
+		return;
 	}
-	e->oldest = e->oldest > e->floor ? e->oldest : e->floor;
-	if (counter - e->oldest > e->mask) {
-		e->oldest = counter - e->mask;
-	}
-	for (; e->oldest < counter; e->oldest++) {
-		const struct record *r = &e->records[e->oldest & e->mask];
-		if (r->mark != e->oldest + 1) {
-			continue;
-		}
-		if (fec_store_has(&e->store, r->place)) {
-			break;
-		}
-		e->gone_bytes_ns = mono_diff_ns(now, r->sent);
+	if (fec_store_shrink(&e->store)) {
+		e->size -= FEC_STORE_BLOCK;
+		fec_budget_give(e->budget, FEC_STORE_BLOCK);
 	}
 }
 
@@ -252,7 +245,11 @@ fec_encoder_source(
 		!fec_store_put(&e->store, packet, (uint16_t)exact, FEC_STORE_FREE, &place)) {
 		return;
 	}
-	note_gone(e, now, counter);
+	e->source_at = now;
+	if (fec_store_block(place) != e->block) {
+		e->block = fec_store_block(place);
+		e->begun[e->block % WEFT_ARRAY_LEN(e->begun)] = now;
+	}
 	enum wire_ext_class class = fec_class(exact);
 	e->newest[class] = counter + 1;
 	e->records[counter & e->mask] = (struct record){

@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "base/mono.h"
 #include "fec/budget.h"
-#include "fec/budget.h"
 #include "wire/ext.h"
 
 struct gf256;
@@ -25,7 +24,7 @@ struct fec_encoder;
 struct fec_encoder_config {
 	const struct gf256 *gf;
 	uint32_t records; /* counters remembered; a power of two, 256..65536 */
-	uint32_t bytes;   /* of packets remembered, 64 KiB..64 MiB; rounded down to a power of 2 */
+	uint32_t bytes; /* of packets remembered, 64 KiB..16 MiB; rounded down to that of 64 KiB */
 	uint16_t packet_max;     /* longest source packet, 20..FEC_PACKET_MAX; longer ones are not
 				  * protected */
 	uint16_t frame_max;      /* longest REPAIR plaintext, 64..65535; spans shrink so that it is
@@ -54,10 +53,12 @@ void fec_encoder_pause(struct fec_encoder *e);
  * has. False: no memory or none left in the budget, and nothing is forgotten for it. */
 bool fec_encoder_grow(
 	struct fec_encoder *e, uint32_t records, uint32_t bytes, enum fec_budget_use use);
-/* What it would have to grow to, twice of either, since it lately forgot sources that were younger
- * than keep_ns. False: it did not, or both are as large as they get. */
+/* What it has to grow to, since what it would forget next is younger than keep_ns: twice the
+ * records, or a little more bytes. False: it is not short, or is as large as it gets. */
 bool fec_encoder_is_short(
 	const struct fec_encoder *e, int64_t keep_ns, uint32_t *records, uint32_t *bytes);
+/* Gives some bytes back, if what it forgets with them is older than keep_ns, down to these. */
+void fec_encoder_shrink(struct fec_encoder *e, int64_t keep_ns, uint32_t bytes);
 /* When the packet with this counter was sent. False: not remembered. */
 bool fec_encoder_sent_at(const struct fec_encoder *e, uint64_t counter, struct mono *out);
 /* Is it a source of this class that is still remembered? Of the missing counters of a FEEDBACK's

@@ -30,6 +30,7 @@ struct fec_session {
 	struct fec_schedule schedule;
 	struct fec_trail trail;
 	struct mono source_at; /* when the encoder was last given one */
+	struct mono shrunk_at; /* when it may give memory back again */
 	uint64_t given_from;   /* first counter given since it was made or paused */
 	bool is_given;         /* sources are given one by one; else it is paused */
 	/* Counters that show the other side our last source: its own, and the last of the REPAIRs

@@ -21,6 +21,9 @@
  * after a clean flow. Growth goes by what has been reported meanwhile. */
 #define STORE_BYTES_FIRST_MAX (2u << 20)
 #define RECORDS_FIRST_MAX 8192u
+/* What a round trip that seemed long has made grow goes again: 64 KiB in that time. Not at once,
+ * since pages that are taken anew cost more than the copies in them. */
+#define SHRINK_NS (10 * WEFT_NS_PER_MS)
 /* A receiver needs the sources that its repairs reach over, and what TCP it holds back: at most
  * 30 ms of it, half of the ring. */
 #define DECODER_RECORDS_MIN 4096u
@@ -75,16 +78,21 @@ void
 fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now)
 {
 	uint32_t n, bytes;
+	int64_t keep_ns = window_ns(r);
 	if (s->decoder && !fec_decoder_grow(s->decoder)) {
 		r->stats.memory_refusals++;
 	}
-	if (!s->is_given || s->is_calm || mono_is_before(now, r->starved_until) ||
-		!fec_encoder_is_short(s->encoder, window_ns(r), &n, &bytes) ||
-		bytes > STORE_BYTES_MAX) {
+	if (!s->is_given || s->is_calm) {
 		return;
 	}
-	if (!fec_encoder_grow(s->encoder, n, bytes, FEC_BUDGET_GROWTH)) {
-		refused(r, now);
+	if (fec_encoder_is_short(s->encoder, keep_ns, &n, &bytes)) {
+		if (!mono_is_before(now, r->starved_until) && bytes <= STORE_BYTES_MAX &&
+			!fec_encoder_grow(s->encoder, n, bytes, FEC_BUDGET_GROWTH)) {
+			refused(r, now);
+		}
+	} else if (!mono_is_before(now, s->shrunk_at)) {
+		fec_encoder_shrink(s->encoder, keep_ns + keep_ns / 4, STORE_BYTES_MIN);
+		s->shrunk_at = mono_add_ns(now, SHRINK_NS);
 	}
 }
 

@@ -5,61 +5,91 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/compiler.h"
 #include "base/endian.h"
 #include "fec/symbol.h"
+
+#define ENTRIES (2 * FEC_STORE_BLOCKS_MAX)
+/* Kernels read aligned sources in a tenth less time. Small symbols are not worth the room. */
+#define ALIGN 64u
+#define ALIGN_FROM 512u
 
 uint64_t
 fec_store_size(uint32_t cap)
 {
-	return UINT64_C(1) << WEFT_TOP_BIT64(cap);
+	return cap - cap % FEC_STORE_BLOCK;
 }
 
 bool
 fec_store_init(struct fec_store *s, uint32_t cap)
 {
 	weft_assert(cap >= FEC_STORE_MIN && cap <= FEC_STORE_MAX);
-	uint64_t power = fec_store_size(cap);
-	/* Not zeroed: pages that are never written take no memory. */
-	uint8_t *bytes = malloc(power);
-	if (!bytes) {
+	*s = (struct fec_store){0};
+	if (!fec_store_grow(s, cap)) {
+		fec_store_fini(s);
 		return false;
 	}
-	*s = (struct fec_store){.bytes = bytes, .cap = power};
+	s->blocks[0] = s->spares[--s->spares_n];
 	return true;
 }
 
 bool
 fec_store_grow(struct fec_store *s, uint32_t cap)
 {
-	struct fec_store to;
-	if (!fec_store_init(&to, cap)) {
+	weft_assert(cap <= FEC_STORE_MAX);
+	while (s->cap + FEC_STORE_BLOCK <= cap) {
+		/* Not zeroed: pages that are never written take no memory. */
+		uint8_t *bytes = aligned_alloc(ALIGN, FEC_STORE_BLOCK);
+		if (!bytes) {
+			return false;
+		}
+		s->spares[s->spares_n++] = bytes;
+		s->cap += FEC_STORE_BLOCK;
+	}
+	return true;
+}
+
+bool
+fec_store_shrink(struct fec_store *s)
+{
+	if (s->cap <= FEC_STORE_BLOCK) {
 		return false;
 	}
-	if (to.cap > s->cap) {
-		/* Blocks of the old ring; no symbol crosses from one to the next. */
-		uint64_t begin = s->head > s->cap ? s->head - s->cap : 0;
-		for (uint64_t at = begin; at < s->head;) {
-			uint64_t end = (at | (s->cap - 1)) + 1;
-			end = end < s->head ? end : s->head;
-			memcpy(to.bytes + (at & (to.cap - 1)), s->bytes + (at & (s->cap - 1)),
-				end - at);
-			at = end;
-		}
-		to.head = s->head;
-		fec_store_fini(s);
-		*s = to;
+	if (s->spares_n > 0) {
+		free(s->spares[--s->spares_n]);
 	} else {
-		fec_store_fini(&to);
+		free(s->blocks[s->first % ENTRIES]);
+		s->first++;
+		uint64_t low = s->first * FEC_STORE_BLOCK;
+		s->low = s->low > low ? s->low : low;
 	}
+	s->cap -= FEC_STORE_BLOCK;
 	return true;
 }
 
 void
 fec_store_fini(struct fec_store *s)
 {
-	free(s->bytes);
+	for (unsigned i = 0; i < s->spares_n; i++) {
+		free(s->spares[i]);
+	}
+	for (uint64_t b = s->first; b <= s->newest; b++) {
+		free(s->blocks[b % ENTRIES]);
+	}
 	*s = (struct fec_store){0};
+}
+
+static void
+begin_block(struct fec_store *s)
+{
+	s->newest++;
+	s->has_over = s->spares_n == 0;
+	if (s->has_over) {
+		s->blocks[s->newest % ENTRIES] = s->blocks[s->first % ENTRIES];
+		s->over = s->first * FEC_STORE_BLOCK;
+		s->first++;
+	} else {
+		s->blocks[s->newest % ENTRIES] = s->spares[--s->spares_n];
+	}
 }
 
 bool
@@ -67,17 +97,25 @@ fec_store_put(
 	struct fec_store *s, const uint8_t *packet, uint16_t len, uint64_t keep, uint64_t *place)
 {
 	uint64_t need = (uint64_t)len + FEC_LEN_BYTES;
-	uint64_t at = s->head, to_end = s->cap - (at & (s->cap - 1));
-	if (need > to_end) {
-		at += to_end;
+	uint64_t begin = s->newest * FEC_STORE_BLOCK, end = begin + FEC_STORE_BLOCK;
+	uint64_t at = need < ALIGN_FROM ? s->head : (s->head + ALIGN - 1) & -(uint64_t)ALIGN;
+	bool is_next = at + need > end;
+	uint64_t low = s->has_over ? s->over + (is_next ? end : at + need) - begin : 0;
+	if (is_next) {
+		low = s->spares_n > 0 ? low : s->first * FEC_STORE_BLOCK + need;
+		at = end;
 	}
-	/* Places at or below the new head less the capacity are gone. */
-	if (keep != FEC_STORE_FREE && at + need - keep > s->cap) {
+	low = low > s->low ? low : s->low;
+	if (low > keep) {
 		return false;
 	}
-	uint8_t *p = s->bytes + (at & (s->cap - 1));
+	if (is_next) {
+		begin_block(s);
+	}
+	uint8_t *p = s->blocks[s->newest % ENTRIES] + at % FEC_STORE_BLOCK;
 	store_le16(p, len);
 	memcpy(p + FEC_LEN_BYTES, packet, len);
+	s->low = low;
 	s->head = at + need;
 	*place = at;
 	return true;

@@ -11,6 +11,7 @@
 #include "fec/coef.h"
 #include "fec/encoder.h"
 #include "fec/gf256.h"
+#include "fec/store.h"
 #include "fec/symbol.h"
 #include "packets.h"
 
@@ -475,35 +476,84 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 	fec_encoder_free(e);
 }
 
-/* Packets of 1000 bytes are 1 ns apart here: 65 fit the ring of bytes, 256 the records. */
+/* Packets of 1000 bytes are 1 ns apart here, and 64 in each block of bytes. */
 static void
-it_is_short_of_what_it_forgot_too_young(void **state)
+it_is_short_when_it_would_forget_what_is_too_young(void **state)
 {
 	(void)state;
 	static struct given g;
 	uint32_t records, bytes;
 	g = (struct given){.first = 1000};
-	struct fec_encoder *e = new_encoder(256, 65536, FRAME_MAX);
-	for (int i = 0; i < 60; i++) {
-		give(e, &g, 1000);
-	}
+	struct fec_encoder *e = new_encoder(512, 2 * FEC_STORE_BLOCK, FRAME_MAX);
+	give(e, &g, 1000);
 	assert_false(fec_encoder_is_short(e, INT64_MAX, &records, &bytes));
-	for (int i = 0; i < 300; i++) {
+	for (int i = 1; i < 250; i++) {
 		give(e, &g, 1000);
 	}
-	assert_false(fec_encoder_is_short(e, 60, &records, &bytes));
-	assert_true(fec_encoder_is_short(e, 100, &records, &bytes));
-	assert_int_equal(records, 256);
-	assert_int_equal(bytes, 131072);
-	assert_true(fec_encoder_is_short(e, 300, &records, &bytes));
+	/* The older block's youngest was given before counter 1192. */
+	assert_false(fec_encoder_is_short(e, 57, &records, &bytes));
+	assert_true(fec_encoder_is_short(e, 58, &records, &bytes));
 	assert_int_equal(records, 512);
-	assert_true(fec_encoder_grow(e, 256, 131072, FEC_BUDGET_NEED));
+	assert_in_range(bytes, 3 * FEC_STORE_BLOCK, 4 * FEC_STORE_BLOCK);
+	assert_true(fec_encoder_grow(e, records, bytes, FEC_BUDGET_NEED));
 	assert_false(fec_encoder_is_short(e, 100, &records, &bytes));
-	for (int i = 0; i < 300; i++) {
+	for (int i = 250; i < 1000; i++) {
 		give(e, &g, 1000);
+		if (fec_encoder_is_short(e, 300, &records, &bytes)) {
+			assert_true(fec_encoder_grow(e, 512, bytes, FEC_BUDGET_NEED));
+		}
+		assert_true(
+			i < 600 || fec_encoder_has(e, g.first + g.n - 300, WIRE_EXT_CLASS_LARGE));
 	}
-	assert_false(fec_encoder_is_short(e, 100, &records, &bytes));
+	assert_true(fec_encoder_is_short(e, 1000, &records, &bytes));
+	assert_int_equal(records, 1024);
 	fec_encoder_free(e);
+}
+
+static void
+it_follows_what_is_worth_keeping_down_as_well(void **state)
+{
+	(void)state;
+	static struct given g;
+	uint32_t records, bytes;
+	struct fec_budget budget = {.bytes_max = 8u << 20};
+	struct fec_encoder_config c = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 4096,
+		.bytes = FEC_STORE_BLOCK,
+		.packet_max = PACKET_MAX,
+		.frame_max = FRAME_MAX,
+		.use = FEC_BUDGET_NEED,
+		.budget = &budget};
+	struct fec_encoder *e;
+	uint64_t most = 0;
+	g = (struct given){.first = 1000};
+	assert_int_equal(fec_encoder_new(&c, &e), WEFT_OK);
+	for (int i = 0; i < 1800; i++) {
+		int64_t keep_ns = i < 900 ? 500 : 100;
+		give(e, &g, 1000);
+		if (fec_encoder_is_short(e, keep_ns, &records, &bytes)) {
+			assert_true(fec_encoder_grow(e, records, bytes, FEC_BUDGET_NEED));
+		} else {
+			fec_encoder_shrink(e, keep_ns, 2 * FEC_STORE_BLOCK);
+		}
+		most = budget.bytes > most ? budget.bytes : most;
+		assert_int_equal(budget.bytes, fec_encoder_size(e));
+		if (i % 900 > 600) {
+			uint8_t frame[FRAME_MAX], one[WIRE_EXT_BITMAP_MAX] = {1};
+			uint64_t own = g.first + g.n, old = own - (uint64_t)keep_ns;
+			struct wire_ext_repair r;
+			size_t len = fec_encoder_answer(e,
+				&(struct fec_wanted){WIRE_EXT_CLASS_LARGE, old, 1, one},
+				&(struct fec_place){own, frame, sizeof(frame)});
+			assert_true(wire_ext_repair_decode(frame, len, &r));
+			assert_int_equal(r.payload_len, 1002);
+			check_payload(&g, own, &r);
+		}
+	}
+	assert_true(most > 8 * FEC_STORE_BLOCK);
+	assert_in_range(budget.bytes, 1, most - 5 * FEC_STORE_BLOCK);
+	fec_encoder_free(e);
+	assert_int_equal(budget.bytes, 0);
 }
 
 static void
@@ -583,7 +633,8 @@ main(void)
 		cmocka_unit_test(padding_is_no_part_of_a_source),
 		cmocka_unit_test(settings_out_of_range_are_refused),
 		cmocka_unit_test(growth_keeps_what_is_remembered_and_knows_what_is_not),
-		cmocka_unit_test(it_is_short_of_what_it_forgot_too_young),
+		cmocka_unit_test(it_is_short_when_it_would_forget_what_is_too_young),
+		cmocka_unit_test(it_follows_what_is_worth_keeping_down_as_well),
 		cmocka_unit_test(what_it_takes_is_in_the_budget_until_it_is_freed),
 		cmocka_unit_test(repairs_computed_together_are_those_computed_alone),
 	};
