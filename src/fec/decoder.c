@@ -60,29 +60,13 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	return WEFT_OK;
 }
 
-static void
-give_memory_back(struct fec_decoder *d)
-{
-	if (d->has_memory) {
-		fec_solver_fini(&d->solver);
-		fec_store_fini(&d->store);
-		fec_hold_fini(&d->hold);
-		fec_gaps_fini(&d->gaps);
-		d->has_memory = false;
-		fec_budget_give(d->budget, d->size);
-		d->size = 0;
-		d->records = d->records_min;
-		d->bytes = d->bytes_min;
-	}
-}
-
 void
 fec_decoder_free(struct fec_decoder *d)
 {
 	if (!d) {
 		return;
 	}
-	give_memory_back(d);
+	fec_decoder_release(d);
 	free(d);
 }
 
@@ -95,102 +79,6 @@ fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns)
 		d->rtt_ns + HOLD_MARGIN_NS < HOLD_MAX_NS ? d->rtt_ns + HOLD_MARGIN_NS : HOLD_MAX_NS;
 }
 
-static uint64_t
-size_of(const struct fec_decoder *d, uint32_t records, uint32_t bytes)
-{
-	return records * (sizeof(struct fec_record) + sizeof(struct fec_held) + sizeof(uint32_t)) +
-	       fec_store_size(bytes) + FEC_UNKNOWNS_MAX * ((uint64_t)d->packet_max + FEC_LEN_BYTES);
-}
-
-static bool
-take_memory(struct fec_decoder *d)
-{
-	d->size = size_of(d, d->records, d->bytes);
-	if (!fec_budget_take(d->budget, d->size, FEC_BUDGET_NEED)) {
-		d->size = 0;
-		return false;
-	}
-	if (!fec_gaps_init(&d->gaps, d->records)) {
-		goto undo_budget;
-	}
-	if (!fec_hold_init(&d->hold, d->records)) {
-		goto undo_gaps;
-	}
-	if (!fec_store_init(&d->store, d->bytes)) {
-		goto undo_hold;
-	}
-	if (!fec_solver_init(&d->solver, d->gf, (size_t)d->packet_max + FEC_LEN_BYTES)) {
-		goto undo_store;
-	}
-	d->has_memory = true;
-	return true;
-undo_store:
-	fec_store_fini(&d->store);
-undo_hold:
-	fec_hold_fini(&d->hold);
-undo_gaps:
-	fec_gaps_fini(&d->gaps);
-undo_budget:
-	fec_budget_give(d->budget, d->size);
-	d->size = 0;
-	return false;
-}
-
-/* Room for what is held: the gap that TCP waits behind is a round trip long, and more. */
-static bool
-grow_records(struct fec_decoder *d, uint32_t n)
-{
-	if (!fec_gaps_grow(&d->gaps, n)) {
-		return false;
-	}
-	d->records = n;
-	return fec_hold_grow(&d->hold, n);
-}
-
-bool
-fec_decoder_grow(struct fec_decoder *d)
-{
-	if (!d->is_short_of_records && !d->is_short_of_bytes) {
-		return true;
-	}
-	uint32_t records = d->records << (d->is_short_of_records && d->records < d->records_max);
-	uint32_t bytes = d->bytes << (d->is_short_of_bytes && d->bytes < d->bytes_max);
-	d->is_short_of_records = d->is_short_of_bytes = false;
-	uint64_t more = size_of(d, records, bytes) - d->size;
-	if (!d->has_memory || more == 0) {
-		return true;
-	}
-	if (!fec_budget_take(d->budget, more, FEC_BUDGET_GROWTH)) {
-		return false;
-	}
-	d->size += more;
-	bool is_done = (bytes == d->bytes || fec_store_grow(&d->store, bytes)) &&
-		       (records == d->records || grow_records(d, records));
-	d->bytes = (uint32_t)d->store.cap;
-	return is_done;
-}
-
-uint64_t
-fec_decoder_size(const struct fec_decoder *d)
-{
-	return sizeof(*d) + d->size;
-}
-
-bool
-fec_decoder_wake(struct fec_decoder *d, uint64_t counter)
-{
-	if (!d->has_memory && !take_memory(d)) {
-		d->stats.unawake++;
-		return false;
-	}
-	fec_gaps_start(&d->gaps, counter);
-	fec_hold_start(&d->hold, counter);
-	fec_solver_clear(&d->solver);
-	d->quiet_n = 0;
-	d->is_awake = true;
-	return true;
-}
-
 /* Awake, and nothing would be lost by sleep. */
 static bool
 has_nothing_to_do(const struct fec_decoder *d)
@@ -200,46 +88,11 @@ has_nothing_to_do(const struct fec_decoder *d)
 }
 
 static void
-fall_asleep(struct fec_decoder *d)
-{
-	d->next = d->gaps.high;
-	d->is_awake = false;
-	d->asleep_at = d->now;
-}
-
-static void
 sleep_if_quiet(struct fec_decoder *d)
 {
 	if (d->quiet_n >= QUIET_MAX && has_nothing_to_do(d)) {
-		fall_asleep(d);
+		fec_decoder_sleep(d);
 	}
-}
-
-struct mono
-fec_decoder_rest_at(const struct fec_decoder *d, int64_t quiet_ns)
-{
-	if (!d->has_memory) {
-		return MONO_NEVER;
-	}
-	if (!d->is_awake) {
-		return mono_add_ns(d->asleep_at, quiet_ns);
-	}
-	/* Lost frames of the other side's are never judged when no source comes behind them. */
-	bool is_idle = fec_gaps_is_idle(&d->gaps) && fec_hold_is_empty(&d->hold) &&
-		       d->report.settle_ns == INT64_MAX;
-	return is_idle ? mono_add_ns(d->highest_at, quiet_ns) : MONO_NEVER;
-}
-
-void
-fec_decoder_rest(struct fec_decoder *d, struct mono now, int64_t quiet_ns)
-{
-	if (mono_is_before(now, fec_decoder_rest_at(d, quiet_ns))) {
-		return;
-	}
-	if (d->is_awake) {
-		fall_asleep(d);
-	}
-	give_memory_back(d);
 }
 
 /* The share of records and of bytes that may be held: beyond it waits end at once, before new

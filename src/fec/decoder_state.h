@@ -65,6 +65,10 @@ struct fec_decoder {
 
 /* Awake from here on, with nothing known below `counter`. False: no memory. */
 bool fec_decoder_wake(struct fec_decoder *d, uint64_t counter);
+/* Idle from here on. */
+void fec_decoder_sleep(struct fec_decoder *d);
+/* Gives all memory back but the decoder itself. */
+void fec_decoder_release(struct fec_decoder *d);
 /* Time has passed or something has changed: judges gaps, moves turns. */
 void fec_decoder_settle(struct fec_decoder *d);
 
