@@ -335,6 +335,8 @@ class Round:
             assert dialer.is_running, dialer.output
             answer = json.loads(dialer.output)
             self.metrics |= {key: answer[key] for key in ("connects_s", "echo_p50_us", "echo_p99_us")}
+            if self.c.front == LOCAL and not self.c.is_carrier_dialer():
+                del self.metrics["connects_s"]  # a forwarder accepts before it dials
             if self.c.is_carrier_dialer():
                 before, after, resident = answer["idle_before_bytes"], answer["idle_after_bytes"], answer["echoed_bytes"]
             else:

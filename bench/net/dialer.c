@@ -133,18 +133,29 @@ echoes(const struct dialer *d, size_t n)
 	return 0;
 }
 
+/* Each has carried a byte: one that a forwarder took is at its end, too. */
 static int
 idle(const struct dialer *d, size_t n)
 {
+	int *fds = calloc(n + 1, sizeof(*fds));
+	char c = 'x';
 	long before = resident();
-	for (size_t i = 0; i < n; i++) {
-		int fd;
-		if (dial(d, &fd)) {
+	for (size_t i = 0; fds && i < n; i++) {
+		if (dial(d, &fds[i])) {
 			return 1;
+		}
+		if (send(fds[i], &c, 1, MSG_NOSIGNAL) != 1) {
+			return fail("idle", strerror(errno));
+		}
+	}
+	for (size_t i = 0; fds && i < n; i++) {
+		if (recv(fds[i], &c, 1, 0) != 1) {
+			return fail("idle", strerror(errno));
 		}
 	}
 	printf("\"idle_before_bytes\": %ld, \"idle_after_bytes\": %ld}\n", before, resident());
 	fflush(stdout);
+	free(fds);
 	return 0;
 }
 

@@ -7,8 +7,8 @@
 #include "os/udp.h"
 
 #define RUN_DATAGRAMS_MAX 64u
-/* Longer ones than the gso_max_size that a node sets at its interface, 61,000 with headers, would be
- * cut by the kernel, and cost what single datagrams cost. */
+/* Longer ones than the gso_max_size that a node sets at its interface, 61,000 with headers, would
+ * be cut by the kernel, and cost what single datagrams cost. */
 #define RUN_BYTES_MAX 60000u
 #define ERRORS_MAX 8u
 /* A full socket is emptied by the tunnel within this, unless nobody answers there. */

@@ -30,7 +30,8 @@ def test_measures_a_tun_and_forwarders(tmp_path):
         for way in ("up", "down"):
             for rate in (10, 50):
                 assert 0.5 * rate < n[f"udp_{way}_mbit", rate] < 1.5 * rate and 0 <= n[f"udp_{way}_loss_percent", rate] < 50
-        assert n["connects_s", None] > 1 and 0 < n["echo_p50_us", None] <= n["echo_p99_us", None]
+        assert (label == "forward") == (("connects_s", None) not in n) and n.get(("connects_s", None), 2) > 1
+        assert 0 < n["echo_p50_us", None] <= n["echo_p99_us", None]
         if label != "veth":
             assert 1 < n["rss_mib", None] < 64 and n["idle_bytes", None] < 1 << 20
             assert all(n[f"{kind}_{way}_calls", None] > 0 for kind in ("tcp", "udp") for way in ("up", "down"))
