@@ -12,6 +12,7 @@
 #define WEFT_ALWAYS_INLINE inline __attribute__((always_inline))
 #define WEFT_COLD __attribute__((cold))
 #define WEFT_UNUSED __attribute__((unused))
+#define WEFT_TYPEOF(x) __typeof__(x)
 /* The loop that follows has a constant count of at most 32 and becomes straight code, so that an
  * array it walks can live in registers. */
 #if defined(__clang__)

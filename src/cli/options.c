@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/conffile.h"
+#include "ctl/http.h"
 #include "os/file.h"
 #include "os/process.h"
 
@@ -21,6 +22,8 @@ enum {
 	OPT_AEAD,
 	OPT_WORKERS,
 	OPT_LOG,
+	OPT_METRICS,
+	OPT_METRICS_OPEN,
 };
 
 static const struct option longs[] = {
@@ -29,6 +32,8 @@ static const struct option longs[] = {
 	{"aead", required_argument, NULL, OPT_AEAD},
 	{"workers", required_argument, NULL, OPT_WORKERS},
 	{"log", required_argument, NULL, OPT_LOG},
+	{"metrics", required_argument, NULL, OPT_METRICS},
+	{"metrics-open", no_argument, NULL, OPT_METRICS_OPEN},
 	{0},
 };
 
@@ -80,6 +85,36 @@ parse_log(struct options *o, const char *command, const char *text)
 	return cli_misuse(command, "--log %s: error, warn, info or debug is wanted", text);
 }
 
+/* "[ADDRESS:]PORT" */
+static int
+parse_metrics(struct options *o, const char *command, const char *text)
+{
+	char whole[ENDPOINT_TEXT_MAX];
+	snprintf(whole, sizeof(whole), "%s%s", strchr(text, ':') ? "" : "127.0.0.1:", text);
+	if (endpoint_parse(whole, strlen(whole), &o->serve.metrics) || !o->serve.metrics.port) {
+		return cli_misuse(command,
+			"--metrics %s: [ADDRESS:]PORT is wanted, such as 127.0.0.1:%d", text,
+			CTL_HTTP_PORT);
+	}
+	return CLI_OK;
+}
+
+/* Metrics tell who speaks with whom, and how much, to whoever asks. */
+static int
+check_metrics(const struct options *o, const char *command)
+{
+	bool has = o->serve.metrics.port != 0;
+	if (o->is_metrics_open && !has) {
+		return cli_misuse(command, "--metrics-open wants --metrics");
+	}
+	if (has && !o->is_metrics_open && !ctl_http_is_loopback(&o->serve.metrics)) {
+		return cli_misuse(command,
+			"--metrics there is for everybody who reaches that address, without a "
+			"password: say --metrics-open, too, if that is meant");
+	}
+	return CLI_OK;
+}
+
 int
 options_parse(struct options *o, const char *command, const char *help, int argc, char **argv,
 	bool *is_done)
@@ -109,6 +144,12 @@ options_parse(struct options *o, const char *command, const char *help, int argc
 		case OPT_LOG:
 			rc = parse_log(o, command, optarg);
 			break;
+		case OPT_METRICS:
+			rc = parse_metrics(o, command, optarg);
+			break;
+		case OPT_METRICS_OPEN:
+			o->is_metrics_open = true;
+			break;
 		case ':':
 			return cli_misuse(command, "%s wants a value", argv[optind - 1]);
 		default:
@@ -123,8 +164,9 @@ options_parse(struct options *o, const char *command, const char *help, int argc
 			optind == argc ? "a FILE or a NAME is wanted" : "one device at a time");
 	}
 	o->what = argv[optind];
-	*is_done = false;
-	return CLI_OK;
+	int rc = check_metrics(o, command);
+	*is_done = rc != CLI_OK;
+	return rc;
 }
 
 static bool

@@ -13,6 +13,7 @@ struct options {
 	char path[OPTIONS_PATH_MAX];
 	char name[OPTIONS_NAME_MAX];
 	const char *what; /* FILE or NAME as given */
+	bool is_metrics_open;
 };
 
 /* Reads flags and the one argument. Returns CLI_OK, or a status to exit with; *is_done when

@@ -13,6 +13,10 @@ static const char help[] =
 	"  --aead BACKEND    auto (default), libcrypto or ipsec-mb\n"
 	"  --workers N       auto (default), or 1 to 16 threads for packets\n"
 	"  --log LEVEL       error, warn, info (default) or debug\n"
+	"  --metrics [ADDRESS:]PORT\n"
+	"                    serve metrics for Prometheus at http://ADDRESS:PORT/metrics\n"
+	"                    (127.0.0.1)\n"
+	"  --metrics-open    at an address that is not of loopback, too\n"
 	"  --help            this text\n";
 
 int

@@ -10,6 +10,7 @@
 #include "cli/serve_log.h"
 #include "cli/service.h"
 #include "ctl/control.h"
+#include "ctl/http.h"
 #include "ctl/path.h"
 #include "ctl/uapi.h"
 #include "node/keeper.h"
@@ -44,6 +45,7 @@ struct server {
 	struct node *node; /* the keeper's */
 	struct ctl_uapi *uapi;
 	struct ctl_control *control;
+	struct ctl_http *http; /* NULL: nobody asked for it */
 	int signal_fd;
 	char path[SERVE_PATH_MAX]; /* of the configuration, absolute; empty: none */
 	struct mono trim_at;
@@ -191,6 +193,17 @@ open_control(struct server *s)
 }
 
 static enum weft_err
+open_metrics(struct server *s)
+{
+	struct ctl_http_config c = {.node = s->node,
+		.loop = s->loop,
+		.at = &s->o->metrics,
+		.version = WEFT_VERSION,
+		.log = &s->log};
+	return s->o->metrics.port ? ctl_http_open(&c, &s->http) : WEFT_OK;
+}
+
+static enum weft_err
 start_loop(struct server *s)
 {
 	enum weft_err e = os_loop_new(LOOP_WATCHES, &s->loop);
@@ -219,6 +232,9 @@ start(struct server *s)
 			log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
 				weft_err_text(e));
 		}
+	}
+	if (!e) {
+		e = open_metrics(s);
 	}
 	return e;
 }
@@ -265,6 +281,7 @@ static void
 stop(struct server *s)
 {
 	service_stopping(&s->service);
+	ctl_http_close(s->http);
 	if (s->uapi) {
 		ctl_uapi_close(s->uapi);
 	}
@@ -310,11 +327,13 @@ run(struct serve_options *o, struct os_daemon *report)
 		service_ready(&s.service, "%s is up", o->name);
 		trim(&s);
 		while (!os_loop_is_stopped(s.loop)) {
-			os_loop_wait(s.loop, mono_min(keeper_deadline(s.keeper), s.trim_at));
+			struct mono at = mono_min(keeper_deadline(s.keeper), s.trim_at);
+			os_loop_wait(s.loop, mono_min(at, ctl_http_deadline(s.http)));
 			struct mono now = os_clock_mono();
 			if (!mono_is_before(now, s.trim_at)) {
 				trim_when_idle(&s);
 			}
+			ctl_http_turn(s.http, now);
 			keeper_turn(s.keeper, now);
 		}
 	}

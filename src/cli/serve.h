@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/addr.h"
 #include "base/log.h"
 #include "crypto/aead.h"
 #include "wire/conf.h"
@@ -18,6 +19,7 @@ struct serve_options {
 	unsigned workers; /* 0: as the file says, else auto */
 	bool has_aead;    /* aead overrides the file */
 	enum aead_backend aead;
+	struct endpoint metrics; /* where they are served over HTTP; port 0: nowhere */
 };
 
 /* Returns the exit status, and has freed conf if it is NULL then. In the background the caller's
