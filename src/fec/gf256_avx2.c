@@ -14,7 +14,7 @@
 #define VECTOR_BYTES 32u
 #define KERNEL gf256_avx2
 #define KERNEL_NAME "avx2"
-#define VECTORS(rows) ((rows) == 1 ? 6u : (rows) == 2 ? 4u : 2u)
+#define VECTORS(rows) ((rows) == 1 ? 6u : (rows) == 2 ? 4u : 3u)
 
 struct vec_factor {
 	__m256i low, high;

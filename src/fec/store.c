@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/compiler.h"
 #include "base/endian.h"
 #include "fec/symbol.h"
 
@@ -28,7 +29,7 @@ fec_store_init(struct fec_store *s, uint32_t cap)
 		fec_store_fini(s);
 		return false;
 	}
-	s->blocks[0] = s->spares[--s->spares_n];
+	s->bytes = s->blocks[0] = s->spares[--s->spares_n];
 	return true;
 }
 
@@ -85,11 +86,12 @@ begin_block(struct fec_store *s)
 	s->has_over = s->spares_n == 0;
 	if (s->has_over) {
 		s->blocks[s->newest % ENTRIES] = s->blocks[s->first % ENTRIES];
-		s->over = s->first * FEC_STORE_BLOCK;
+		s->lag = (s->newest - s->first) * FEC_STORE_BLOCK;
 		s->first++;
 	} else {
 		s->blocks[s->newest % ENTRIES] = s->spares[--s->spares_n];
 	}
+	s->bytes = s->blocks[s->newest % ENTRIES];
 }
 
 bool
@@ -97,10 +99,10 @@ fec_store_put(
 	struct fec_store *s, const uint8_t *packet, uint16_t len, uint64_t keep, uint64_t *place)
 {
 	uint64_t need = (uint64_t)len + FEC_LEN_BYTES;
-	uint64_t begin = s->newest * FEC_STORE_BLOCK, end = begin + FEC_STORE_BLOCK;
 	uint64_t at = need < ALIGN_FROM ? s->head : (s->head + ALIGN - 1) & -(uint64_t)ALIGN;
-	bool is_next = at + need > end;
-	uint64_t low = s->has_over ? s->over + (is_next ? end : at + need) - begin : 0;
+	uint64_t end = (s->newest + 1) * FEC_STORE_BLOCK;
+	bool is_next = WEFT_UNLIKELY(at + need > end);
+	uint64_t low = s->has_over ? (is_next ? end : at + need) - s->lag : 0;
 	if (is_next) {
 		low = s->spares_n > 0 ? low : s->first * FEC_STORE_BLOCK + need;
 		at = end;
@@ -112,11 +114,11 @@ fec_store_put(
 	if (is_next) {
 		begin_block(s);
 	}
-	uint8_t *p = s->blocks[s->newest % ENTRIES] + at % FEC_STORE_BLOCK;
-	store_le16(p, len);
-	memcpy(p + FEC_LEN_BYTES, packet, len);
+	uint8_t *p = s->bytes + at % FEC_STORE_BLOCK;
 	s->low = low;
 	s->head = at + need;
 	*place = at;
+	store_le16(p, len);
+	memcpy(p + FEC_LEN_BYTES, packet, len);
 	return true;
 }

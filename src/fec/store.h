@@ -24,11 +24,12 @@ struct fec_store {
 	uint8_t *spares[FEC_STORE_BLOCKS_MAX];
 	unsigned spares_n;
 	uint64_t first, newest; /* blocks; bytes of the first are taken when no spare is left */
-	uint64_t over;          /* what the newest block began to write over, if has_over */
+	uint64_t lag; /* the newest block writes over what lies so far back, if has_over */
 	bool has_over;
-	uint64_t cap;  /* with spares */
-	uint64_t low;  /* places below have been written over */
-	uint64_t head; /* the next place */
+	uint8_t *bytes; /* of the newest */
+	uint64_t cap;   /* with spares */
+	uint64_t low;   /* places below have been written over */
+	uint64_t head;  /* the next place */
 };
 
 /* What a store of that cap takes. */
