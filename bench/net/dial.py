@@ -278,6 +278,12 @@ class Round:
         self.a, self.b = contender.pair.a, contender.pair.b
         self.metrics: dict[Key, float] = {}
 
+    def iperf(self, run: Callable, *args, **kw):
+        """One run of traffic. A server that still ends the one before would refuse it, and by a reset, which a forwarder hands
+        on without the word that came before it."""
+        wait_for(lambda: not procfs.has_connection(self.b.pid, IPERF_PORT), 10, "the end of the run before")
+        return run(self.a, self.c.front, *args, **kw)
+
     @contextlib.contextmanager
     def watched(self, is_reverse: bool) -> Iterator[None]:
         stall = Stall(self.a if is_reverse else self.b)
@@ -293,7 +299,7 @@ class Round:
                 self.say(f"tcp{streams} {way}")
                 with self.watched(is_reverse):
                     meter = Meter()
-                    r = traffic.tcp(self.a, self.c.front, self.s.seconds, streams=streams, reverse=is_reverse)
+                    r = self.iperf(traffic.tcp, self.s.seconds, streams=streams, reverse=is_reverse)
                     meter.stop()
                 self.metrics[f"tcp{streams}_{way}_mbit"] = r.mbit
                 if streams == 1 and r.bytes:
@@ -304,7 +310,7 @@ class Round:
             for rate in self.s.rates:
                 self.say(f"udp {way} {rate:g} Mbit/s")
                 with self.watched(is_reverse):
-                    r = traffic.udp(self.a, self.c.front, rate, self.s.seconds, payload=UDP_PAYLOAD, reverse=is_reverse)
+                    r = self.iperf(traffic.udp, rate, self.s.seconds, payload=UDP_PAYLOAD, reverse=is_reverse)
                 self.metrics |= {(f"udp_{way}_mbit", rate): r.received_mbit, (f"udp_{way}_sent_mbit", rate): r.sent_mbit,
                                  (f"udp_{way}_loss_percent", rate): 100 * r.loss}
 
@@ -318,9 +324,9 @@ class Round:
                 self.say(f"calls of {kind} {way}")
                 counter = Counter(pids, self.a.lab.dir)
                 if kind == "tcp":
-                    packets = traffic.tcp(self.a, self.c.front, seconds, reverse=is_reverse).bytes / SEGMENT
+                    packets = self.iperf(traffic.tcp, seconds, reverse=is_reverse).bytes / SEGMENT
                 else:
-                    packets = traffic.udp(self.a, self.c.front, CALLS_MBIT, seconds, payload=UDP_PAYLOAD, reverse=is_reverse).packets
+                    packets = self.iperf(traffic.udp, CALLS_MBIT, seconds, payload=UDP_PAYLOAD, reverse=is_reverse).packets
                 for what, count in counter.stop().items():
                     self.metrics[f"{kind}_{way}_{what}"] = count / max(packets, 1)
 

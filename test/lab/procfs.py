@@ -108,6 +108,16 @@ def is_listening(pid: int, port: int) -> bool:
     return False
 
 
+def has_connection(pid: int, port: int) -> bool:
+    """Is a TCP connection at the port, in the network namespace of a process, not closed on this side?"""
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] in ("01", "08") and int(fields[1].rpartition(":")[2], 16) == port:  # ESTABLISHED, CLOSE_WAIT
+                return True
+    return False
+
+
 def is_bound_udp(pid: int, port: int) -> bool:
     """Is a UDP socket bound to the port in the network namespace of a process?"""
     for table in ("udp", "udp6"):
