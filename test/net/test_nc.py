@@ -119,8 +119,11 @@ def test_datagrams_go_and_come(net):
     assert r.returncode == 1 and "nobody listens there" in r.stderr
     p = listening(net, "-u", "9000")
     c = net.b.udp_socket("0.0.0.0")
-    c.sendto(b"to nc\n", (A4, 9000))
-    wait_for(lambda: "to nc" in p.output, 5)
+
+    def hears() -> bool:  # B learns where A is now by the handshake that the listener began
+        c.sendto(b"to nc\n", (A4, 9000))
+        return "to nc" in p.output
+    wait_for(hears, 5, "a datagram", interval=0.1)
     assert "datagrams from 10.9.0.2:" in p.output and "peer bee" in p.output
     p.stop()
 
