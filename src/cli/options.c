@@ -232,27 +232,6 @@ print_notes(const struct conf_report *report, const char *path)
 	}
 }
 
-/* Somebody may rely on a firewall rule of PostUp: what is not done is said. */
-static void
-warn_of_ignored(const struct conf *c, const char *path)
-{
-	const struct conf_interface *i = &c->interface;
-	const struct {
-		const char *name;
-		bool is_there;
-	} keys[] = {{"PreUp", i->hooks[CONF_HOOK_PRE_UP].n > 0},
-		{"PostUp", i->hooks[CONF_HOOK_POST_UP].n > 0},
-		{"PreDown", i->hooks[CONF_HOOK_PRE_DOWN].n > 0},
-		{"PostDown", i->hooks[CONF_HOOK_POST_DOWN].n > 0},
-		{"DNS", i->dns.n > 0 || i->dns_search.n > 0}, {"SaveConfig", i->save_config}};
-	for (size_t k = 0; k < WEFT_ARRAY_LEN(keys); k++) {
-		if (keys[k].is_there) {
-			fprintf(stderr, "%s: warning: %s: this version does not act on it\n", path,
-				keys[k].name);
-		}
-	}
-}
-
 int
 options_read(const char *path, struct conf **out)
 {
@@ -298,7 +277,6 @@ options_load(struct options *o, const char *command, bool is_needed)
 	if (rc) {
 		return rc;
 	}
-	warn_of_ignored(o->serve.conf, o->path);
 	o->serve.path = o->path;
 	return CLI_OK;
 }

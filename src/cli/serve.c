@@ -21,10 +21,12 @@
 #include "os/memory.h"
 #include "os/process.h"
 #include "os/signal.h"
+#include "quick/around.h"
 #include "weft_config.h"
 
 #define STATE_DIR "/var/lib/weft"
 #define LOOP_WATCHES 512
+#define LOOP_WATCHES_APART 8 /* for a program */
 #define SERVE_PATH_MAX 4096
 #define RELOAD_TEXT_MAX 4096
 /* Memory is looked at so soon after a new session, and again and again while there is traffic;
@@ -47,6 +49,10 @@ struct server {
 	struct ctl_control *control;
 	struct ctl_http *http; /* NULL: nobody asked for it */
 	int signal_fd;
+	struct around around;
+	struct os_daemon *report; /* NULL: in the foreground, or told */
+	bool is_running;          /* between the hooks of start and end */
+	bool is_stopping;
 	char path[SERVE_PATH_MAX]; /* of the configuration, absolute; empty: none */
 	struct mono trim_at;
 	struct mono looked_at; /* at memory */
@@ -54,10 +60,65 @@ struct server {
 	int64_t trim_cpu_ns;   /* used by this process when it was last looked at */
 };
 
+static uint32_t
+current_mark(const struct server *s)
+{
+	struct node_facts facts;
+	node_facts(s->node, &facts);
+	return facts.fwmark;
+}
+
+static void
+turn_apart(void *ctx, struct mono until)
+{
+	struct server *s = ctx;
+	os_loop_wait(s->around.host.loop, until);
+}
+
+/* Programs are waited for on a loop of their own: the first would call what we are called by, or
+ * what is gone. NULL: no memory; else to be freed. */
+static struct os_loop *
+set_apart(struct server *s)
+{
+	struct os_loop *apart;
+	if (os_loop_new(LOOP_WATCHES_APART, &apart)) {
+		return NULL;
+	}
+	s->around.host.loop = apart;
+	s->around.host.turn = turn_apart;
+	return apart;
+}
+
+static void
+turn(void *ctx, struct mono until)
+{
+	struct server *s = ctx;
+	os_loop_wait(s->loop, mono_min(keeper_deadline(s->keeper), until));
+	keeper_turn(s->keeper, os_clock_mono());
+}
+
+static void
+change_around(struct server *s)
+{
+	struct os_loop *apart = set_apart(s);
+	if (!apart) {
+		log_warn(&s->log, "%s: no memory to change DNS and firewall", s->o->name);
+		return;
+	}
+	around_change(&s->around, keeper_conf(s->keeper), current_mark(s));
+	s->around.host.loop = s->loop;
+	s->around.host.turn = turn;
+	os_loop_free(apart);
+}
+
 static enum weft_err
 load(struct server *s, const char *file, char *why, size_t cap)
 {
 	struct conf *fresh;
+	if (!s->is_running) {
+		snprintf(why, cap, "%s is about to start or to end", s->o->name);
+		return WEFT_EAGAIN; /* a hook works with the configuration */
+	}
 	if (!file && !s->path[0]) {
 		snprintf(why, cap, "it was started without a file; give one");
 		return WEFT_ENOENT;
@@ -79,6 +140,7 @@ load(struct server *s, const char *file, char *why, size_t cap)
 	if (file) {
 		snprintf(s->path, sizeof(s->path), "%s", file);
 	}
+	change_around(s);
 	log_info(&s->log, "%s: %s is in force", s->o->name, s->path);
 	return WEFT_OK;
 }
@@ -105,7 +167,7 @@ on_signal(void *ctx, uint32_t events)
 	(void)events;
 	while (os_signal_take(s->signal_fd, &sig) == WEFT_OK) {
 		if (sig == OS_SIGNAL_STOP) {
-			os_loop_stop(s->loop);
+			s->is_stopping = true;
 		} else if (sig == OS_SIGNAL_RELOAD) {
 			char why[RELOAD_TEXT_MAX];
 			if (reload(s, NULL, why, sizeof(why)) != WEFT_OK) {
@@ -120,7 +182,7 @@ on_gone(void *ctx)
 {
 	struct server *s = ctx;
 	log_info(&s->log, "%s: the interface is gone; stopping", s->o->name);
-	os_loop_stop(s->loop);
+	s->is_stopping = true;
 }
 
 static void
@@ -144,6 +206,7 @@ start_keeper(struct server *s)
 		.has_aead = o->has_aead,
 		.aead = o->aead,
 		.state_dir = STATE_DIR,
+		.left_path = s->around.left_path,
 		.gone = on_gone,
 		.news = on_news,
 		.ctx = s,
@@ -157,6 +220,7 @@ start_keeper(struct server *s)
 	}
 	o->conf = NULL; /* the keeper's */
 	s->node = keeper_node(s->keeper);
+	s->around.host.turn = turn;
 	return WEFT_OK;
 }
 
@@ -164,7 +228,7 @@ static void
 on_stop(void *ctx)
 {
 	struct server *s = ctx;
-	os_loop_stop(s->loop);
+	s->is_stopping = true;
 }
 
 static enum weft_err
@@ -219,13 +283,35 @@ start_loop(struct server *s)
 	return e;
 }
 
+/* While it starts: a signal, or the caller is gone. */
+static bool
+is_called_off(void *ctx)
+{
+	struct server *s = ctx;
+	return s->is_stopping || (s->report && os_daemon_is_abandoned(s->report));
+}
+
+static enum weft_err
+start_around(struct server *s)
+{
+	const struct quick_host host = {.loop = s->loop,
+		.log = &s->log,
+		.name = s->o->name,
+		.path = s->path,
+		.turn = turn_apart, /* until there is a keeper */
+		.is_over = is_called_off,
+		.ctx = s,
+		.is_attached = true,
+		.is_at_terminal = s->o->is_foreground};
+	return around_begin(&s->around, &host, s->o->conf);
+}
+
 static enum weft_err
 start(struct server *s)
 {
 	enum weft_err e = start_loop(s);
-	if (!e) {
-		e = start_keeper(s);
-	}
+	e = e ? e : start_around(s);
+	e = e ? e : start_keeper(s);
 	if (!e) {
 		e = open_control(s);
 		if (e && s->sink->last_error[0] == 0) {
@@ -236,7 +322,7 @@ start(struct server *s)
 	if (!e) {
 		e = open_metrics(s);
 	}
-	return e;
+	return e ? e : around_bring_up(&s->around, keeper_conf(s->keeper), current_mark(s));
 }
 
 static int64_t
@@ -280,7 +366,12 @@ trim_when_idle(struct server *s)
 static void
 stop(struct server *s)
 {
+	struct conf *conf = NULL;
 	service_stopping(&s->service);
+	s->around.host.is_over = NULL;
+	if (s->keeper) {
+		around_take_down(&s->around, keeper_conf(s->keeper));
+	}
 	ctl_http_close(s->http);
 	if (s->uapi) {
 		ctl_uapi_close(s->uapi);
@@ -290,14 +381,37 @@ stop(struct server *s)
 		ctl_control_drain(s->control);
 	}
 	if (s->keeper) {
-		keeper_free(s->keeper);
+		conf = keeper_end(s->keeper);
+		s->keeper = NULL;
 	}
+	struct os_loop *apart = set_apart(s);
+	if (apart) {
+		around_end(&s->around, conf);
+		os_loop_free(apart);
+	}
+	conf_free(conf);
 	/* The last, so that `weft down` sees the end of its connection when all is gone. */
 	if (s->control) {
 		ctl_control_close(s->control);
 	}
 	if (s->loop) {
 		os_loop_free(s->loop);
+	}
+}
+
+static void
+work(struct server *s)
+{
+	trim(s);
+	while (!s->is_stopping) {
+		struct mono at = mono_min(keeper_deadline(s->keeper), s->trim_at);
+		os_loop_wait(s->loop, mono_min(at, ctl_http_deadline(s->http)));
+		struct mono now = os_clock_mono();
+		if (!mono_is_before(now, s->trim_at)) {
+			trim_when_idle(s);
+		}
+		ctl_http_turn(s->http, now);
+		keeper_turn(s->keeper, now);
 	}
 }
 
@@ -310,6 +424,8 @@ run(struct serve_options *o, struct os_daemon *report)
 	struct server s = {.o = o,
 		.sink = &sink,
 		.log = {.sink = serve_log_line, .ctx = &sink, .level = o->log_level},
+		.around = {.lock_fd = -1},
+		.report = report,
 		.trim_at = MONO_NEVER};
 	if (o->path) {
 		snprintf(s.path, sizeof(s.path), "%s", o->path);
@@ -319,25 +435,22 @@ run(struct serve_options *o, struct os_daemon *report)
 	}
 	os_signal_block_all();
 	enum weft_err e = start(&s);
+	if (e) {
+		stop(&s); /* before the caller learns of it: then nothing is left */
+	}
 	if (report) {
 		os_daemon_report(report, e ? CLI_FAILED : CLI_OK, sink.last_error);
+		s.report = NULL;
 	}
 	sink.is_starting = false;
 	if (!e) {
 		service_ready(&s.service, "%s is up", o->name);
-		trim(&s);
-		while (!os_loop_is_stopped(s.loop)) {
-			struct mono at = mono_min(keeper_deadline(s.keeper), s.trim_at);
-			os_loop_wait(s.loop, mono_min(at, ctl_http_deadline(s.http)));
-			struct mono now = os_clock_mono();
-			if (!mono_is_before(now, s.trim_at)) {
-				trim_when_idle(&s);
-			}
-			ctl_http_turn(s.http, now);
-			keeper_turn(s.keeper, now);
-		}
+		s.around.host.is_attached = o->is_foreground;
+		s.is_running = true;
+		work(&s);
+		s.is_running = false;
+		stop(&s);
 	}
-	stop(&s);
 	serve_log_fini(&sink);
 	return e ? CLI_FAILED : CLI_OK;
 }

@@ -17,6 +17,7 @@ struct route_entry {
 /* What was added to the kernel. The rules do not vanish with the interface. */
 struct apply_traces {
 	struct os_netlink *netlink; /* the node's */
+	const char *left_path;      /* node/left.h; NULL = nothing is noted */
 	bool is_private;            /* as of struct node_device */
 	struct route_entry *routes; /* sorted */
 	size_t routes_n;

@@ -140,6 +140,7 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 		goto undo_keeper;
 	}
 	apply_init(&k->traces, k->node);
+	k->traces.left_path = c->left_path;
 	e = names_init(&k->names, k->node, loop, &k->log);
 	if (e) {
 		goto undo_node;
@@ -170,16 +171,23 @@ undo_keeper:
 	return e;
 }
 
-void
-keeper_free(struct keeper *k)
+struct conf *
+keeper_end(struct keeper *k)
 {
+	struct conf *conf = k->conf;
 	apply_undo(&k->traces, &k->log);
 	names_fini(&k->names);
 	os_loop_del(k->loop, node_event_fd(k->node));
 	os_loop_del(k->loop, node_monitor_fd(k->node));
 	node_free(k->node);
-	conf_free(k->conf);
 	free(k);
+	return conf;
+}
+
+void
+keeper_free(struct keeper *k)
+{
+	conf_free(keeper_end(k));
 }
 
 struct node *

@@ -34,6 +34,8 @@ struct keeper_config {
 	bool has_aead;         /* aead overrides the configuration */
 	enum aead_backend aead;
 	const char *state_dir;  /* for the last timestamp sent; NULL = not persisted */
+	const char *left_path;  /* outlives the keeper: what outlives us is noted there
+				   (node/left.h); NULL */
 	struct os_netns *netns; /* of the interface; NULL = this thread's */
 	bool has_news;          /* node_take_news() is going to be called */
 	bool no_tun;            /* a veth pair instead of /dev/net/tun; with netns alone */
@@ -50,6 +52,8 @@ WEFT_MUST_CHECK enum weft_err keeper_new(
 	const struct keeper_config *c, struct os_loop *loop, struct keeper **out);
 /* Takes back what was changed outside the interface, and ends the node. */
 void keeper_free(struct keeper *k);
+/* The same; the configuration that was in force, or NULL, becomes the caller's. */
+struct conf *keeper_end(struct keeper *k);
 
 struct node *keeper_node(const struct keeper *k);
 /* The one in force; NULL = none. Valid until the next keeper_reload(). */

@@ -133,6 +133,76 @@ os_file_write_unsynced(const char *path, const void *data, size_t len, unsigned 
 	return write_file(path, data, len, mode, false);
 }
 
+static enum weft_err
+write_in_place(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		return os_error(errno);
+	}
+	enum weft_err err = os_fd_write_all(fd, data, len, MONO_NEVER);
+	if (!err && fsync(fd)) {
+		err = os_error(errno);
+	}
+	os_fd_close(&fd);
+	return err;
+}
+
+enum weft_err
+os_file_write_over(const char *path, const void *data, size_t len, unsigned mode)
+{
+	enum weft_err err = os_file_write(path, data, len, mode);
+	struct stat st;
+	if (err && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+		err = write_in_place(path, data, len);
+	}
+	return err;
+}
+
+#define COPY_MAX (16u << 20)
+
+enum weft_err
+os_file_link(const char *path, const char *name)
+{
+	if (linkat(AT_FDCWD, path, AT_FDCWD, name, 0) == 0) {
+		return WEFT_OK;
+	}
+	if (errno == EEXIST || errno == ENOENT) {
+		return os_error(errno);
+	}
+	char *text;
+	size_t len;
+	enum weft_err err = os_file_read(path, COPY_MAX, &text, &len);
+	if (!err) {
+		err = os_file_write(name, text, len, 0644);
+		free(text);
+	}
+	return err;
+}
+
+enum weft_err
+os_file_move(const char *from, const char *to)
+{
+	if (rename(from, to) == 0) {
+		sync_folder_of(to);
+		return WEFT_OK;
+	}
+	if (errno == ENOENT) {
+		return WEFT_ENOENT;
+	}
+	char *text;
+	size_t len;
+	enum weft_err err = os_file_read(from, COPY_MAX, &text, &len);
+	if (!err) {
+		err = write_in_place(to, text, len);
+		free(text);
+	}
+	if (!err && unlink(from)) {
+		err = os_error(errno);
+	}
+	return err;
+}
+
 enum weft_err
 os_file_sync(const char *path)
 {
@@ -221,27 +291,54 @@ os_file_list(const char *folder, void (*each)(void *ctx, const char *name), void
 	return WEFT_OK;
 }
 
+/* Is the file that was opened still the one at path? Else its holder has just removed it. */
+static bool
+is_at(const char *path, int fd)
+{
+	struct stat here, there;
+	return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
+}
+
+static enum weft_err
+lock(int fd)
+{
+	char pid[16];
+	int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	if (flock(fd, LOCK_EX | LOCK_NB)) {
+		return errno == EWOULDBLOCK ? WEFT_EEXIST : os_error(errno);
+	}
+	if (ftruncate(fd, 0) || pwrite(fd, pid, (size_t)n, 0) != n) {
+		return os_error(errno);
+	}
+	return WEFT_OK;
+}
+
 enum weft_err
 os_file_lock(const char *path, unsigned mode, int *fd)
 {
-	int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
-	if (f < 0) {
-		return os_error(errno);
-	}
-	char pid[16];
-	int n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	enum weft_err err = WEFT_OK;
-	if (flock(f, LOCK_EX | LOCK_NB)) {
-		err = errno == EWOULDBLOCK ? WEFT_EEXIST : os_error(errno);
-	} else if (ftruncate(f, 0) || pwrite(f, pid, (size_t)n, 0) != n) {
-		err = os_error(errno);
-	}
-	if (err) {
+	for (;;) {
+		int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
+		if (f < 0) {
+			return os_error(errno);
+		}
+		enum weft_err err = lock(f);
+		if (!err && is_at(path, f)) {
+			*fd = f;
+			return WEFT_OK;
+		}
 		os_fd_close(&f);
-		return err;
+		if (err) {
+			return err;
+		}
 	}
-	*fd = f;
-	return WEFT_OK;
+}
+
+void
+os_file_unlock(const char *path, int *fd)
+{
+	(void)unlink(path);
+	os_fd_close(fd);
 }
 
 static enum weft_err

@@ -24,6 +24,15 @@ WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
 /* path with the working folder before it, unless it begins with '/'. WEFT_EMSGSIZE. */
 WEFT_MUST_CHECK enum weft_err os_file_absolute(const char *path, char *out, size_t cap);
 bool os_file_exists(const char *path);
+/* As os_file_write(); where a file stands that cannot be replaced, since it is a mount of its own,
+ * its content is. */
+WEFT_MUST_CHECK enum weft_err os_file_write_over(
+	const char *path, const void *data, size_t len, unsigned mode);
+/* A second name for a file, or for a symbolic link itself; where that cannot be, a copy of its
+ * content. WEFT_EEXIST. */
+WEFT_MUST_CHECK enum weft_err os_file_link(const char *path, const char *name);
+/* from takes the place of to, in which from may be only a copy, as of os_file_link(). */
+WEFT_MUST_CHECK enum weft_err os_file_move(const char *from, const char *to);
 /* May others than its owner and group read it? */
 bool os_file_is_world_readable(const char *path);
 WEFT_MUST_CHECK enum weft_err os_file_remove(const char *path);
@@ -34,6 +43,9 @@ WEFT_MUST_CHECK enum weft_err os_file_list(
 /* An exclusive lock that ends with the process. The file stays; its content is the holder's
  * pid. WEFT_EEXIST when another process holds it. */
 WEFT_MUST_CHECK enum weft_err os_file_lock(const char *path, unsigned mode, int *fd);
+
+/* Removes the file of a lock that is held, and lets go of it. */
+void os_file_unlock(const char *path, int *fd);
 
 /* key: "net/ipv4/conf/all/src_valid_mark". */
 WEFT_MUST_CHECK enum weft_err os_sysctl_write(const char *key, const char *value);

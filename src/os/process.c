@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,13 @@ os_daemon_report(struct os_daemon *d, int result, const char *text)
 	enum weft_err ignored = os_fd_write_all(d->report_fd, buf, 1 + len, MONO_NEVER);
 	(void)ignored;
 	os_fd_close(&d->report_fd);
+}
+
+bool
+os_daemon_is_abandoned(const struct os_daemon *d)
+{
+	struct pollfd p = {.fd = d->report_fd};
+	return d->report_fd >= 0 && poll(&p, 1, 0) == 1 && (p.revents & POLLERR) != 0;
 }
 
 static int64_t

@@ -28,6 +28,9 @@ WEFT_MUST_CHECK enum weft_err os_daemon_fork(struct os_daemon *d);
  * files become /dev/null) and of the working folder. */
 void os_daemon_report(struct os_daemon *d, int result, const char *text);
 
+/* In the child, before the report: is nobody waiting for it any more? */
+bool os_daemon_is_abandoned(const struct os_daemon *d);
+
 struct os_process_stats {
 	int64_t user_ns, system_ns;
 	uint64_t rss_bytes, rss_peak_bytes;

@@ -78,15 +78,6 @@ def test_up_that_fails_half_way_leaves_nothing(wire):
     wait_for(lambda: state(wire.a) == before, 3, "nothing is left")
 
 
-def test_keys_that_are_not_acted_on_are_named(wire):
-    e = ends("", wire.b4)
-    e.a_conf.extra = ["PostUp = touch /tmp/never", "DNS = 192.0.2.1"]
-    e.up(wire.a, WEFT, wire.b, WEFT)
-    e.a.down()
-    r = wire.a.run(binary(), "up", str(e.a.file))
-    assert "warning: PostUp" in r.stderr and "warning: DNS" in r.stderr and "PreUp" not in r.stderr
-
-
 def test_invalid_file_is_named_with_line_and_leaves_nothing(wire, lab):
     before = state(wire.a)
     path = lab.dir / "broken.conf"

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "quick/around.h"
+
+#include <stdio.h>
+
+#include "node/left.h"
+#include "os/clock.h"
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/netlink.h"
+#include "os/unixsock.h"
+#include "quick/firewall.h"
+#include "quick/hook.h"
+#include "wire/conf.h"
+
+#define RUN_DIR "/run/weft"
+
+/* What a process holds goes a moment after its end. */
+#define DYING_TRIES 30
+#define DYING_NS (10 * WEFT_NS_PER_MS)
+
+static enum weft_err
+take_lock(struct around *a)
+{
+	a->lock_fd = -1;
+	snprintf(a->lock_path, sizeof(a->lock_path), RUN_DIR "/%s.lock", a->host.name);
+	snprintf(a->left_path, sizeof(a->left_path), RUN_DIR "/%s.left", a->host.name);
+	enum weft_err e = os_file_mkdir(RUN_DIR, 0755);
+	if (e) {
+		return e;
+	}
+	e = os_file_lock(a->lock_path, 0600, &a->lock_fd);
+	for (int i = 0; e == WEFT_EEXIST && i < DYING_TRIES; i++) {
+		os_clock_sleep_ns(DYING_NS);
+		e = os_file_lock(a->lock_path, 0600, &a->lock_fd);
+	}
+	return e;
+}
+
+static void
+drop_lock(struct around *a)
+{
+	if (a->lock_fd >= 0) {
+		os_file_unlock(a->lock_path, &a->lock_fd);
+	}
+}
+
+/* Sockets of a killed process refuse. Another implementation may serve the second. */
+static bool
+clean_sockets(const struct quick_host *h)
+{
+	bool is_done = false;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(h->sockets); i++) {
+		int fd;
+		if (!h->sockets[i] || !os_file_exists(h->sockets[i])) {
+			continue;
+		}
+		enum weft_err e = os_unixsock_connect(
+			h->sockets[i], mono_add_ns(os_clock_mono(), WEFT_NS_PER_S), &fd);
+		if (!e) {
+			os_fd_close(&fd);
+		} else if (e == WEFT_ENOENT || e == WEFT_EREFUSED) {
+			is_done |= os_file_remove(h->sockets[i]) == WEFT_OK;
+		}
+	}
+	return is_done;
+}
+
+/* Nothing of it is ours: we hold the lock. True: there was something. */
+static bool
+clean(struct around *a)
+{
+	bool has_left = left_clean(a->left_path, a->host.log);
+	if (has_left) {
+		firewall_unset(&a->host);
+	}
+	bool has_dns = dns_clean(&a->host);
+	bool has_sockets = clean_sockets(&a->host);
+	return has_left || has_dns || has_sockets;
+}
+
+/* Hooks must not run for nothing. Without the right to look, the start itself fails. */
+static bool
+is_taken(const char *name)
+{
+	struct os_netlink *nl;
+	struct os_link_info link;
+	if (os_netlink_open(&nl)) {
+		return false;
+	}
+	bool is_there = os_netlink_link_by_name(nl, name, &link) == WEFT_OK;
+	for (int i = 0; is_there && i < DYING_TRIES; i++) {
+		os_clock_sleep_ns(DYING_NS);
+		is_there = os_netlink_link_by_name(nl, name, &link) == WEFT_OK;
+	}
+	os_netlink_close(nl);
+	return is_there;
+}
+
+enum weft_err
+around_begin(struct around *a, const struct quick_host *h, const struct conf *c)
+{
+	*a = (struct around){.host = *h};
+	enum weft_err e = take_lock(a);
+	if (e == WEFT_EEXIST) {
+		log_error(h->log,
+			"%s is up already; `weft reload` puts another configuration in force",
+			h->name);
+		return e;
+	}
+	if (e) {
+		log_error(h->log, "%s: cannot write to " RUN_DIR ": %s%s", h->name,
+			weft_err_text(e),
+			e == WEFT_EPERM ? "; root is needed, or CAP_NET_ADMIN and that folder"
+					: "");
+		return e;
+	}
+	if (is_taken(h->name)) {
+		log_error(h->log, "there is an interface %s already, which is not weft's", h->name);
+		drop_lock(a);
+		return WEFT_EEXIST;
+	}
+	if (clean(a)) {
+		log_info(h->log, "%s: removed what a killed process had left", h->name);
+	}
+	e = c ? hook_run(&a->host, c, CONF_HOOK_PRE_UP) : WEFT_OK;
+	if (e) {
+		drop_lock(a);
+	}
+	return e;
+}
+
+enum weft_err
+around_bring_up(struct around *a, const struct conf *c, uint32_t mark)
+{
+	enum weft_err e = WEFT_OK;
+	if (c) {
+		a->has_firewall = firewall_set(&a->host, c, mark, false);
+		e = dns_set(&a->host, &a->dns, c);
+		e = e ? e : hook_run(&a->host, c, CONF_HOOK_POST_UP);
+	}
+	if (!e && a->host.is_over && a->host.is_over(a->host.ctx)) {
+		log_error(a->host.log, "%s: the start was called off", a->host.name);
+		e = WEFT_ECANCELED;
+	}
+	a->is_up = !e;
+	return e;
+}
+
+void
+around_change(struct around *a, const struct conf *c, uint32_t mark)
+{
+	a->has_firewall = firewall_set(&a->host, c, mark, a->has_firewall);
+	if (dns_set(&a->host, &a->dns, c)) {
+		log_warn(a->host.log, "%s: DNS is not as the file says", a->host.name);
+	}
+}
+
+void
+around_take_down(struct around *a, const struct conf *c)
+{
+	if (a->is_up && c) {
+		enum weft_err e = hook_run(&a->host, c, CONF_HOOK_PRE_DOWN);
+		(void)e; /* logged */
+	}
+	dns_unset(&a->host, &a->dns);
+	if (a->has_firewall) {
+		firewall_unset(&a->host);
+		a->has_firewall = false;
+	}
+}
+
+void
+around_end(struct around *a, const struct conf *c)
+{
+	if (a->lock_fd < 0) {
+		return;
+	}
+	/* What a start that failed has noted. */
+	left_clean(a->left_path, a->host.log);
+	if (a->is_up && c) {
+		enum weft_err e = hook_run(&a->host, c, CONF_HOOK_POST_DOWN);
+		(void)e; /* logged */
+	}
+	drop_lock(a);
+}
+
+enum weft_err
+around_clean(const struct quick_host *h, bool *was_there)
+{
+	struct around a = {.host = *h};
+	enum weft_err e = take_lock(&a);
+	if (e) {
+		return e;
+	}
+	*was_there = clean(&a);
+	drop_lock(&a);
+	return WEFT_OK;
+}
