@@ -152,6 +152,8 @@ def test_terminal_and_job_control_are_the_commands(there, terminal):
     t = terminal
     t.type("$WEFT exec $CONF -- sh -c 'echo up-$((40+2)); sleep 1000'\n")
     t.expect("up-42")
+    # A shell that is about to start a program by vfork does not stop.
+    wait_for(lambda: there.a.processes("sleep"), 5, "sleep")
     t.type("\x1a")
     t.expect("Stopped")
     t.type("jobs; echo status-$?\n")
@@ -176,7 +178,7 @@ def test_terminal_and_job_control_are_the_commands(there, terminal):
     t.expect("1\r?\n")
     t.expect("hello from b")
     t.type("kill %1; wait; suspend\n")
-    t.expect("Stopped")
+    t.expect(r"Stopped.*WEFT exec")
     t.type("fg\n")
     t.type("curl -sS http://peer/hello; exit 7\n")
     t.expect("hello from b")
