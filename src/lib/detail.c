@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* No struct of any version comes near: a size above it was never set. */
+#define RECORD_SIZE_MAX 65536
+
 static size_t
 size_of(const void *record)
 {
@@ -17,7 +20,7 @@ bool
 record_take(void *ours, size_t ours_size, const void *theirs, size_t size_min)
 {
 	size_t size = size_of(theirs);
-	if (size < size_min) {
+	if (size < size_min || size > RECORD_SIZE_MAX) {
 		return false;
 	}
 	size_t n = size < ours_size ? size : ours_size;
@@ -36,11 +39,12 @@ bool
 record_give(void *theirs, const void *ours, size_t ours_size, size_t size_min)
 {
 	size_t size = size_of(theirs);
-	if (size < size_min) {
+	if (size < size_min || size > RECORD_SIZE_MAX) {
 		return false;
 	}
-	memcpy((char *)theirs + sizeof(size), (const char *)ours + sizeof(size),
-		(size < ours_size ? size : ours_size) - sizeof(size));
+	size_t n = size < ours_size ? size : ours_size;
+	memcpy((char *)theirs + sizeof(size), (const char *)ours + sizeof(size), n - sizeof(size));
+	memset((char *)theirs + n, 0, size - n);
 	return true;
 }
 

@@ -12,8 +12,8 @@
 /* Copies a caller's struct into ours. One of an older library is shorter: the rest is zero. False:
  * shorter than the first version (size_min), or longer with something set that we do not know. */
 bool record_take(void *ours, size_t ours_size, const void *theirs, size_t size_min);
-/* Copies ours into a caller's struct, as much as it holds, and leaves its size as it is. False: it
- * is shorter than the first version. */
+/* Copies ours into a caller's struct, as much as it holds, and leaves its size as it is; what a
+ * later library would fill becomes zero. False: it is shorter than the first version. */
 bool record_give(void *theirs, const void *ours, size_t ours_size, size_t size_min);
 
 /* Fills why, when there is one, and returns code. */

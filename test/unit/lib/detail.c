@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "lib/detail.h"
+#include "weft/dial.h"
+#include "weft/event.h"
 
 /* What a library of one version knows, and the same of a later one. */
 struct first {
@@ -18,6 +20,19 @@ struct later {
 	struct first old;
 	int c[4];
 };
+
+/* What programs of version 0.1 were compiled with. When a struct grows, its calls of record_take()
+ * and record_give() must go on to take this size as the least. */
+#if UINTPTR_MAX == UINT64_MAX
+_Static_assert(sizeof(struct weft_config) == 120, "as in 0.1");
+_Static_assert(sizeof(struct weft_peer_config) == 64, "as in 0.1");
+_Static_assert(sizeof(struct weft_detail) == 536, "as in 0.1");
+_Static_assert(sizeof(struct weft_dial_options) == 48, "as in 0.1");
+_Static_assert(sizeof(struct weft_identity) == 232, "as in 0.1");
+_Static_assert(sizeof(struct weft_event) == 432, "as in 0.1");
+_Static_assert(sizeof(struct weft_stats) == 80, "as in 0.1");
+_Static_assert(sizeof(struct weft_peer) == 200, "as in 0.1");
+#endif
 
 static void
 record_of_an_older_program_is_completed_with_zeros(void **state)
@@ -56,6 +71,14 @@ record_given_stays_within_the_callers_size(void **state)
 	assert_int_equal(theirs.old.size, sizeof(struct first));
 	assert_int_equal(theirs.old.b, 2);
 	assert_int_equal(theirs.c[0], 9);
+	struct first less = {.a = 4, .b = 5};
+	theirs.old.size = sizeof(theirs);
+	assert_true(record_give(&theirs, &less, sizeof(less), sizeof(less)));
+	assert_int_equal(theirs.old.b, 5);
+	assert_int_equal(theirs.c[0] | theirs.c[1] | theirs.c[2] | theirs.c[3], 0);
+	theirs.old.size = SIZE_MAX; /* of a struct that was never set */
+	assert_false(record_give(&theirs, &less, sizeof(less), sizeof(less)));
+	assert_false(record_take(&less, sizeof(less), &theirs, sizeof(less)));
 	theirs.old.size = 4;
 	assert_false(record_give(&theirs, &ours, sizeof(ours), sizeof(struct first)));
 }
