@@ -14,14 +14,27 @@ struct entry {
 	struct os_inet_name name;
 };
 
+/* Without a started node there is no interface to name. */
+static uint32_t
+zone_of(struct weft_node *n, const struct ip_addr *a)
+{
+	uint32_t zone = 0;
+	if (lib_node_enter(n) == WEFT_OK) {
+		zone = lib_node_zone(n, a);
+		lib_node_leave(n);
+	}
+	return zone;
+}
+
 static bool
-add(struct addrinfo ***tail, const struct ip_addr *a, uint16_t port, const struct addrinfo *hints)
+add(struct addrinfo ***tail, const struct ip_addr *a, uint16_t port, uint32_t zone,
+	const struct addrinfo *hints)
 {
 	struct entry *e = calloc(1, sizeof(*e));
 	if (!e) {
 		return false;
 	}
-	os_inet_name(a, port, 0, &e->name);
+	os_inet_name(a, port, zone, &e->name);
 	e->info = (struct addrinfo){.ai_family = e->name.at.ss_family,
 		.ai_socktype = hints->ai_socktype,
 		.ai_protocol = hints->ai_protocol,
@@ -100,7 +113,7 @@ weft_getaddrinfo(struct weft_node *n, const char *host, const char *service,
 	}
 	struct addrinfo *list = NULL, **tail = &list;
 	for (size_t i = 0; i < count; i++) {
-		if (!add(&tail, &addrs[i], port, hints)) {
+		if (!add(&tail, &addrs[i], port, zone_of(n, &addrs[i]), hints)) {
 			weft_freeaddrinfo(list);
 			return WEFT_ENOMEM;
 		}

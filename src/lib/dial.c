@@ -135,13 +135,13 @@ connect_one(struct dialing *d, const struct ip_addr *to, size_t left, int fd)
 		unsigned flags = d->o.flags & WEFT_REUSEPORT ? OS_INET_REUSEPORT : 0;
 		flags |= !d->net.is_udp && d->local.port == 0 ? OS_INET_LATE_PORT : 0;
 		flags |= OS_INET_V6ONLY;
-		os_inet_name(&from, d->local.port, 0, &name);
+		os_inet_name(&from, d->local.port, lib_node_zone(d->n, &from), &name);
 		e = dial_bind(fd, &name, flags, d->o.local ? d->o.local : "", d->why);
 	}
 	if (e) {
 		return e;
 	}
-	os_inet_name(to, d->to.port, 0, &name);
+	os_inet_name(to, d->to.port, lib_node_zone(d->n, to), &name);
 	e = os_inet_connect(fd, &name, &errnum);
 	if (e == WEFT_EAGAIN) {
 		e = is_waiting ? finish(d, fd, left) : WEFT_OK;

@@ -52,7 +52,7 @@ prepare(const struct binding *b, const struct ip_addr *at, int fd)
 	/* "[::]:80" on "tcp" takes both families as an empty host does; on "tcp6" it does not. */
 	bool has_both = is_any || b->net.family == IP_FAMILY_NONE;
 	flags |= !has_both || b->o.flags & WEFT_V6ONLY ? OS_INET_V6ONLY : 0;
-	os_inet_name(at, b->at.port, 0, &name);
+	os_inet_name(at, b->at.port, lib_node_zone(b->n, at), &name);
 	enum weft_err e = dial_bind(fd, &name, flags, b->address, b->why);
 	if (!e && !b->net.is_udp) {
 		e = os_inet_listen(fd, b->o.backlog ? b->o.backlog : BACKLOG_DEFAULT, &errnum);

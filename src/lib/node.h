@@ -102,6 +102,11 @@ void lib_log_clear(struct weft_node *n);
 /* The last error line since, or other. */
 void lib_log_last(struct weft_node *n, const char *other, char *out, size_t cap);
 
+/* --- zone.c --- */
+/* sin6_scope_id for an overlay address (RFC 4007, section 6): the node's interface for a link-local
+ * one, else 0. Between lib_node_enter() and lib_node_leave(). */
+uint32_t lib_node_zone(const struct weft_node *n, const struct ip_addr *a);
+
 /* --- whois.c --- */
 /* The rest of *out is set by the caller. False: no peer has the address. Between lib_node_enter()
  * and lib_node_leave(). */

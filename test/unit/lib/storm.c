@@ -316,17 +316,6 @@ count_fds(void)
 	return n;
 }
 
-/* The text with `from` replaced, which is there once. */
-static char *
-replace(const char *text, const char *from, const char *to)
-{
-	const char *at = strstr(text, from);
-	char *out;
-	assert_non_null(at);
-	assert_true(asprintf(&out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)) > 0);
-	return out;
-}
-
 static void
 make_texts(struct storm *s)
 {
@@ -338,7 +327,7 @@ make_texts(struct storm *s)
 		char *last = strstr(strstr(t[1], "[Peer]") + 1, "[Peer]");
 		assert_non_null(last);
 		*last = 0;
-		t[2] = replace(
+		t[2] = world_replace(
 			t[0], "MTU = 1420", "Address = 10.79.0.1/32, fd79::1/128\nMTU = 1400");
 	}
 }

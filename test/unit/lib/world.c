@@ -84,6 +84,16 @@ world_text(const struct world *w, int i)
 	return text;
 }
 
+char *
+world_replace(const char *text, const char *from, const char *to)
+{
+	const char *at = strstr(text, from);
+	char *out;
+	assert_non_null(at);
+	assert_true(asprintf(&out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from)) > 0);
+	return out;
+}
+
 struct weft_node *
 world_node(struct world *w, int i)
 {

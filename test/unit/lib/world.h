@@ -41,6 +41,8 @@ void world_close(struct world *w);
 struct weft_node *world_node(struct world *w, int i);
 /* Its configuration as text; to be freed. */
 char *world_text(const struct world *w, int i);
+/* The text with the first of `from` replaced, which must be there; to be freed. */
+char *world_replace(const char *text, const char *from, const char *to);
 
 /* "ADDRESS:PORT" of a node in the family of the world; static storage. */
 const char *world_at(const struct world *w, int i, uint16_t port);
