@@ -307,12 +307,14 @@ static void
 go_back(const struct change *c)
 {
 	struct log silent = {0};
-	enum weft_err e = node_set_fwmark(c->node, c->facts.fwmark);
+	struct node_facts now;
+	node_facts(c->node, &now);
+	/* The right to a mark may be missing, and then it was never changed. */
+	enum weft_err e =
+		now.fwmark == c->facts.fwmark ? WEFT_OK : node_set_fwmark(c->node, c->facts.fwmark);
 	if (!e) {
 		e = set_mtu(c, c->facts.mtu);
 	}
-	struct node_facts now;
-	node_facts(c->node, &now);
 	if (!e && now.listen_port != c->facts.listen_port) {
 		e = node_set_listen_port(c->node, c->facts.listen_port);
 	}

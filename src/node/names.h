@@ -55,7 +55,7 @@ void names_fini(struct names *t);
 WEFT_MUST_CHECK enum weft_err names_set(struct names *t, const struct conf *c, struct mono now);
 struct mono names_deadline(const struct names *t);
 void names_turn(struct names *t, struct mono now);
-/* Peers may have tried in vain: node_has_tries(). */
+/* Peers may have tried in vain: node_take_tries(). */
 void names_look(struct names *t, struct mono now);
 
 #endif
