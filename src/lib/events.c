@@ -72,6 +72,9 @@ weft_event_fd(const struct weft_node *n)
 enum weft_err
 weft_event_next(struct weft_node *n, struct weft_event *out)
 {
+	if (!n || !out) {
+		return WEFT_EINVAL;
+	}
 	struct events *q = &n->events;
 	enum weft_err e = WEFT_OK;
 	os_mutex_lock(&q->mutex);

@@ -247,6 +247,9 @@ set_state(struct weft_node *n, enum lib_state state)
 enum weft_err
 weft_node_start(struct weft_node *n, struct weft_detail *why)
 {
+	if (!n) {
+		return detail_set(why, WEFT_EINVAL, 0, "n must not be NULL");
+	}
 	os_mutex_lock(&n->life);
 	enum weft_err e = WEFT_OK;
 	if (n->state != LIB_STATE_STOPPED) {
@@ -341,8 +344,8 @@ weft_node_reload(struct weft_node *n, const struct weft_config *c, struct weft_d
 	struct config_text text;
 	struct book book;
 	struct conf *fresh;
-	if (!c) {
-		return detail_set(why, WEFT_EINVAL, 0, "c must not be NULL");
+	if (!n || !c) {
+		return detail_set(why, WEFT_EINVAL, 0, "n and c must not be NULL");
 	}
 	enum weft_err e = take_struct(c, &own, why);
 	if (!e) {
@@ -380,6 +383,9 @@ enum weft_err
 weft_node_namespaces(const struct weft_node *n, int *user, int *net)
 {
 	struct weft_node *own = (struct weft_node *)n;
+	if (!n || !user || !net) {
+		return WEFT_EINVAL;
+	}
 	enum weft_err e = lib_node_enter(own);
 	if (!e) {
 		e = os_netns_namespaces(n->netns, user, net);

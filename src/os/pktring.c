@@ -78,6 +78,9 @@ map_ring(struct os_pktring *r, const struct os_pktring_config *c)
 	if (p == MAP_FAILED) {
 		return os_error(errno);
 	}
+	/* In a fork, the holder of the next namespace's too, it would keep the socket alive, and
+	 * with it all of this namespace. */
+	(void)madvise(p, bytes, MADV_DONTFORK);
 	r->frames = p;
 	r->frames_n = q.tp_frame_nr;
 	return WEFT_OK;
