@@ -89,7 +89,9 @@ struct weft_identity {
 /* Takes a connection off a socket of weft_listen(). who may be NULL; its key is of zeros, and its
  * name and endpoint are empty, where the connection came from the node itself or its peer was
  * removed meanwhile. accept(2) by another thread on the same socket, when that blocks, can take the
- * connection in between and leave this call to wait past timeout_ms.
+ * connection in between and leave this call to wait past timeout_ms, past a cancel, and
+ * weft_node_stop() with it: do not mix them there. close(2) of listen_fd ends no wait, as nowhere;
+ * shutdown(2) does, with WEFT_EINVAL.
  * WEFT_EAGAIN: none waits and listen_fd is O_NONBLOCK; WEFT_ETIMEDOUT, WEFT_ECANCELED,
  * WEFT_ECLOSED. flags of o apply to *fd. Threads: any. Blocks: unless listen_fd is O_NONBLOCK.
  * Since: 0.1 */

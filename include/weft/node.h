@@ -131,9 +131,10 @@ WEFT_API void weft_node_free(struct weft_node *n);
 WEFT_API enum weft_err weft_node_reload(
 	struct weft_node *n, const struct weft_config *c, struct weft_detail *why);
 
-/* The node's public key, and the UDP port of its started sockets (0: not started).
- * Threads: any. Blocks: no. Since: 0.1 */
+/* The node's public key. Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API void weft_node_public_key(const struct weft_node *n, uint8_t out[WEFT_KEY_LEN]);
+/* The UDP port of its started sockets; 0: not started. Threads: any. Blocks: some ms; while a
+ * reload is under way, until its end. Since: 0.1 */
 WEFT_API uint16_t weft_node_port(const struct weft_node *n);
 
 /* The user and the network namespace of a started node, for setns(2) in a child process: new
