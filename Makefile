@@ -7,7 +7,7 @@ MESON_FLAGS ?=
 
 FUZZ_SECONDS ?= 20
 
-.PHONY: all format deps demo test test-fast fuzz check install clean
+.PHONY: all format deps demo test test-fast test-deb deb fuzz check install clean
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) weft libweft dial-programs
@@ -51,6 +51,16 @@ ifeq ($(origin PREFIX),command line)
 endif
 	@$(MAKE) --no-print-directory all
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+
+# Debian packages, into DEB. packaging/debian/control names what building them needs.
+DEB ?= build-deb
+deb:
+	@packaging/build-deb $(DEB)
+
+# Installs, upgrades, removes and purges them in a root of its own. As root; needs mmdebstrap, and
+# the network for the first time.
+test-deb: deb
+	@WEFT_DEB=$(abspath $(DEB)) PYTHONPATH=test PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -p no:cacheprovider test/package
 
 clean:
 	rm -rf build build-*
