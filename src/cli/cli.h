@@ -14,7 +14,9 @@
 int up_main(int argc, char **argv);
 int down_main(int argc, char **argv);
 int check_main(int argc, char **argv);
+int fmt_main(int argc, char **argv);
 int reload_main(int argc, char **argv);
+int save_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
 int proxy_main(int argc, char **argv);

@@ -25,6 +25,8 @@ static const struct {
 	{"status", status_main, "show running devices with all their counters"},
 	{"set", set_main, "change loss recovery and cipher of running peers"},
 	{"check", check_main, "say what is wrong with configuration files"},
+	{"fmt", fmt_main, "write configuration files in canonical form"},
+	{"save", save_main, "write what a running device has got into its file"},
 	{"genkey", genkey_main, "make a private key"},
 	{"genpsk", genpsk_main, "make a preshared key"},
 	{"pubkey", pubkey_main, "compute the public key of a private key"},

@@ -22,6 +22,7 @@
 #include "os/process.h"
 #include "os/signal.h"
 #include "quick/around.h"
+#include "quick/save.h"
 #include "weft_config.h"
 
 #define STATE_DIR "/var/lib/weft"
@@ -50,6 +51,7 @@ struct server {
 	struct ctl_http *http; /* NULL: nobody asked for it */
 	int signal_fd;
 	struct around around;
+	struct save_base base;
 	struct os_daemon *report; /* NULL: in the foreground, or told */
 	bool is_running;          /* between the hooks of start and end */
 	bool is_stopping;
@@ -66,6 +68,35 @@ current_mark(const struct server *s)
 	struct node_facts facts;
 	node_facts(s->node, &facts);
 	return facts.fwmark;
+}
+
+/* A configuration has come into force. */
+static void
+note_base(struct server *s)
+{
+	const struct conf *c = keeper_conf(s->keeper);
+	s->base = (struct save_base){.sum = c ? c->text_sum : 0, .mark = current_mark(s)};
+}
+
+static enum weft_err
+save(void *ctx, char *why, size_t cap)
+{
+	struct server *s = ctx;
+	if (!s->path[0]) {
+		snprintf(why, cap, "%s was started without a file", s->o->name);
+		return WEFT_ENOENT;
+	}
+	return save_write(s->node, s->path, &s->base, why, cap);
+}
+
+static void
+save_at_end(struct server *s)
+{
+	const struct conf *c = keeper_conf(s->keeper);
+	char why[SERVE_PATH_MAX * 3];
+	if (s->around.is_up && c && c->interface.save_config && save(s, why, sizeof(why))) {
+		log_warn(&s->log, "SaveConfig: %s", why);
+	}
 }
 
 static void
@@ -140,6 +171,7 @@ load(struct server *s, const char *file, char *why, size_t cap)
 	if (file) {
 		snprintf(s->path, sizeof(s->path), "%s", file);
 	}
+	note_base(s);
 	change_around(s);
 	log_info(&s->log, "%s: %s is in force", s->o->name, s->path);
 	return WEFT_OK;
@@ -221,6 +253,7 @@ start_keeper(struct server *s)
 	o->conf = NULL; /* the keeper's */
 	s->node = keeper_node(s->keeper);
 	s->around.host.turn = turn;
+	note_base(s);
 	return WEFT_OK;
 }
 
@@ -252,6 +285,7 @@ open_control(struct server *s)
 		.log = &s->log,
 		.stop = on_stop,
 		.reload = reload,
+		.save = save,
 		.ctx = s};
 	return ctl_control_open(&c, &s->control);
 }
@@ -370,7 +404,9 @@ stop(struct server *s)
 	service_stopping(&s->service);
 	s->around.host.is_over = NULL;
 	if (s->keeper) {
-		around_take_down(&s->around, keeper_conf(s->keeper));
+		around_pre_down(&s->around, keeper_conf(s->keeper));
+		save_at_end(s);
+		around_take_down(&s->around);
 	}
 	ctl_http_close(s->http);
 	if (s->uapi) {

@@ -153,6 +153,20 @@ op_reload(struct ctl_control *c, struct session *s, const json_t *request)
 	}
 }
 
+static void
+op_save(struct ctl_control *c, struct session *s, const json_t *request)
+{
+	char why[RELOAD_TEXT_MAX] = "";
+	(void)request;
+	enum weft_err e =
+		c->config.save ? c->config.save(c->config.ctx, why, sizeof(why)) : WEFT_ENOTSUP;
+	if (e) {
+		reply_error(s, "config", why[0] ? why : weft_err_text(e));
+	} else {
+		reply(s, json_pack("{s:b}", "ok", 1));
+	}
+}
+
 struct op {
 	const char *name;
 	void (*run)(struct ctl_control *c, struct session *s, const json_t *request);
@@ -160,6 +174,7 @@ struct op {
 
 static const struct op ops[] = {
 	{"reload", op_reload},
+	{"save", op_save},
 	{"set", op_set},
 	{"status", op_status},
 	{"stop", op_stop},
@@ -187,7 +202,8 @@ run_request(struct ctl_control *c, struct session *s, const char *text, size_t l
 			ops[i].run(c, s, o);
 		} else {
 			reply_error(s, "unknown_op",
-				"no such operation; known: reload, set, status, stop, version");
+				"no such operation; known: reload, save, set, status, stop, "
+				"version");
 		}
 	}
 	json_decref(o);

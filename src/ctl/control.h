@@ -28,6 +28,8 @@ struct ctl_control_config {
 	/* Reads the configuration again: file, or the one at hand for NULL. why has cap bytes for
 	 * what is wrong. NULL: the device has no configuration to read. */
 	enum weft_err (*reload)(void *ctx, const char *file, char *why, size_t cap);
+	/* Writes what runs into the configuration file; NULL: there is none. */
+	enum weft_err (*save)(void *ctx, char *why, size_t cap);
 	void *ctx;
 };
 

@@ -581,6 +581,7 @@ node_facts(struct node *n, struct node_facts *out)
 		.mtu = n->dev.mtu,
 		.is_up = n->dev.is_up,
 		.listen_port = atomic_load(&n->listen_port),
+		.is_port_fixed = n->is_port_fixed,
 		.fwmark = n->fwmark,
 		.workers = n->workers,
 		.aead = n->aead_name,

@@ -112,6 +112,7 @@ struct node_facts {
 	uint16_t mtu;
 	bool is_up;
 	uint16_t listen_port;
+	bool is_port_fixed; /* it was asked for */
 	uint32_t fwmark;
 	unsigned workers;
 	const char *aead;      /* backend's name */

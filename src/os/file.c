@@ -259,6 +259,25 @@ os_file_absolute(const char *path, char *out, size_t cap)
 	return n >= 0 && (size_t)n < cap - at ? WEFT_OK : WEFT_EMSGSIZE;
 }
 
+enum weft_err
+os_file_real(const char *path, char *out, size_t cap)
+{
+	char *real = realpath(path, NULL);
+	if (!real) {
+		return os_error(errno);
+	}
+	int n = snprintf(out, cap, "%s", real);
+	free(real);
+	return n >= 0 && (size_t)n < cap ? WEFT_OK : WEFT_EMSGSIZE;
+}
+
+unsigned
+os_file_mode(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0 ? st.st_mode & 07777 : 0600;
+}
+
 bool
 os_file_exists(const char *path)
 {

@@ -157,12 +157,17 @@ around_change(struct around *a, const struct conf *c, uint32_t mark)
 }
 
 void
-around_take_down(struct around *a, const struct conf *c)
+around_pre_down(const struct around *a, const struct conf *c)
 {
 	if (a->is_up && c) {
 		enum weft_err e = hook_run(&a->host, c, CONF_HOOK_PRE_DOWN);
 		(void)e; /* logged */
 	}
+}
+
+void
+around_take_down(struct around *a)
+{
 	dns_unset(&a->host, &a->dns);
 	if (a->has_firewall) {
 		firewall_unset(&a->host);

@@ -39,7 +39,8 @@ WEFT_MUST_CHECK enum weft_err around_bring_up(
 /* After a reload. What cannot be had is in the log. */
 void around_change(struct around *a, const struct conf *c, uint32_t mark);
 /* Before the device goes; its loop still turns. */
-void around_take_down(struct around *a, const struct conf *c);
+void around_pre_down(const struct around *a, const struct conf *c);
+void around_take_down(struct around *a);
 /* After it; c is a configuration that outlives it, or NULL. */
 void around_end(struct around *a, const struct conf *c);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "crypto/secret.h"
+#include "wire/conf_edit.h"
 #include "wire/conf_internal.h"
 
 static const struct conf_options options_default = {0};
@@ -461,6 +462,7 @@ conf_parse(const char *text, size_t len, const struct conf_options *options, str
 	if (!p.conf) {
 		return WEFT_ENOMEM;
 	}
+	p.conf->text_sum = conf_text_sum(text, len);
 	p.conf->interface.has_offload = true;
 	p.conf->interface.policy = CONF_POLICY_DEFAULT;
 	read_lines(&p, text, len);

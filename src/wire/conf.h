@@ -184,6 +184,7 @@ struct conf_interface {
 };
 
 struct conf {
+	uint64_t text_sum; /* conf_text_sum() of what it was read from */
 	struct conf_interface interface;
 	struct conf_peer *peers; /* in the order of the file; one key may come twice */
 	size_t peers_n, peers_cap;

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from lab import binary, genpsk, pair, wait_for, wait_ping
+from lab import binary, genpsk, keys, pair, wait_for, wait_ping
 from lab.device import A4, B4, DEVICE, WEFT, ends
 
 from test_lifecycle import state as network_state
@@ -350,3 +350,61 @@ def test_interface_of_another_program_is_left_alone(wire):
     q = Quick(wire, hooks())
     assert f"there is an interface {DEVICE} already" in q.up(rc=1)
     assert state(wire.a) == before and read(wire.a, "/run/notes") == ""
+
+
+# --- SaveConfig ---
+
+def test_save_config_keeps_what_a_person_wrote_and_takes_what_wg_has_set(wire):
+    q = Quick(wire, ["SaveConfig = true # mine", "# a comment"])
+    text = q.conf.quick_text().replace("[Peer]\n", "# Bob, in the cellar\n[Peer]\n")
+    write(wire.a, q.file, text, "644")
+    q.up()
+    q.down()
+    assert read(wire.a, q.file) == text, "nothing was different"
+    q.up()
+    other = keys()
+    wire.a.run("wg", "set", DEVICE, "peer", other.public, "allowed-ips", "10.77.0.0/24,10.78.0.0/24", "persistent-keepalive", "9", "endpoint", "192.0.2.9:77")
+    wire.a.run("wg", "set", DEVICE, "listen-port", "51999")
+    q.down()
+    saved = read(wire.a, q.file)
+    assert saved == text.replace("51820", "51999", 1) + (f"\n[Peer]\nPublicKey = {other.public}\nAllowedIPs = 10.77.0.0/24, 10.78.0.0/24\n"
+                                                        "Endpoint = 192.0.2.9:77\nPersistentKeepalive = 9\n")
+    assert wire.a.out("stat", "-c", "%a", q.file) == "600"
+    q.up()
+    wire.a.run("wg", "set", DEVICE, "listen-port", "51820", "peer", other.public, "remove")
+    q.down()
+    assert read(wire.a, q.file).rstrip("\n") == text.rstrip("\n")
+
+
+def test_file_that_changed_since_the_start_is_never_overwritten(wire):
+    q = Quick(wire, ["SaveConfig = true"])
+    q.up()
+    wire.a.run("wg", "set", DEVICE, "listen-port", "51999")
+    text = q.conf.quick_text() + "# by hand\n"
+    write(wire.a, q.file, text, "600")
+    assert "was changed since" in q.run("save", DEVICE, rc=1)
+    q.down()
+    assert read(wire.a, q.file) == text
+    assert read(wire.a, q.file + ".weft-save") == text.replace("51820", "51999", 1)
+
+
+def test_saved_by_hand_through_a_symbolic_link(wire):
+    q = Quick(wire)
+    wire.a.run("sh", "-c", f"mkdir /etc/real && mv {q.file} /etc/real/x && ln -s real/x {q.file}")
+    q.up()
+    wire.a.run("wg", "set", DEVICE, "listen-port", "51999")
+    for _ in range(2):
+        q.run("save", DEVICE)
+        assert "ListenPort = 51999" in read(wire.a, "/etc/real/x") and wire.a.out("readlink", q.file) == "real/x"
+    q.down()
+
+
+def test_mark_of_a_default_route_and_a_port_of_the_kernel_are_not_saved(wire):
+    q = Quick(wire, ["SaveConfig = true"], default=True)
+    q.conf.port = 0
+    q.save()
+    text = read(wire.a, q.file)
+    q.up()
+    wait_ping(wire.a, B4)
+    q.down()
+    assert read(wire.a, q.file) == text
