@@ -209,6 +209,7 @@ struct turner {
 	struct pair_node *node;
 	unsigned index;
 	_Atomic int64_t *ms; /* negative: stop */
+	_Atomic unsigned turns;
 };
 
 static void
@@ -223,6 +224,22 @@ turn(void *arg)
 		}
 		if (!worker_turn(
 			    t->node->w[t->index], now, WORKER_READY_LINK | WORKER_READY_PORT)) {
+			os_thread_yield();
+		}
+		atomic_fetch_add(&t->turns, 1);
+	}
+}
+
+/* Their clock stands still meanwhile: a busy machine must not make time pass without them. */
+static void
+let_each_turn(struct turner turners[2][4])
+{
+	unsigned before[8];
+	for (unsigned i = 0; i < 8; i++) {
+		before[i] = atomic_load(&turners[i / 4][i % 4].turns);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		while (atomic_load(&turners[i / 4][i % 4].turns) == before[i]) {
 			os_thread_yield();
 		}
 	}
@@ -261,7 +278,7 @@ recover_is_told_of_counters_in_order_by_four_threads(void **state)
 			}
 		}
 		atomic_store(&now_ms, ms);
-		os_thread_yield();
+		let_each_turn(turners);
 	}
 	atomic_store(&now_ms, -1);
 	for (unsigned i = 0; i < 8; i++) {
