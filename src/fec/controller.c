@@ -31,6 +31,9 @@
 #define JUDGED_SLACK_NS (30 * WEFT_NS_PER_MS)
 /* So many frames are nothing unusual, whatever the sources. */
 #define SPREAD_MIN 64.0
+/* Evidence that lowers what the line is known for: some ten losses at 0.5 %. */
+#define CALM_LOWERED_PACKETS 2048.0
+#define CALM_MARGIN 1.3 /* and by chance that may be too low by so much */
 /* Tails that may be lost with all their probes, were losses independent. */
 #define TAIL_LEFT_SHARE 1e-6
 #define PLAN_NS (2 * WEFT_NS_PER_MS)
@@ -379,6 +382,20 @@ recent_packets(const struct fec_controller *c)
 	return n < 32 ? 32 : (uint32_t)n;
 }
 
+/* The line loses no more than is lost in all. Where a queue always stands a little nothing else is
+ * learnt of the line, and its first loss, one in some 64 packets, would excuse a queue for ever. By
+ * better evidence alone, or each dip by chance would stay. */
+static void
+lower_calm(struct fec_controller *c)
+{
+	double share = CALM_MARGIN * c->all.share;
+	if (share < c->calm.share && c->all.weight > c->calm.weight &&
+		c->all.weight >= CALM_LOWERED_PACKETS) {
+		c->calm = c->all;
+		c->calm.share = share;
+	}
+}
+
 void
 fec_controller_report(struct fec_controller *c, struct mono now, const struct fec_report *r)
 {
@@ -398,6 +415,7 @@ fec_controller_report(struct fec_controller *c, struct mono now, const struct fe
 	if (!c->guard.is_loaded && !c->guard.is_suspect) {
 		fec_estimate_add(&c->calm, &v);
 	}
+	lower_calm(c);
 	c->unlost = 0;
 	c->judged_report = sent_before(c, now, rtt_of(c));
 	if (c->policy.mode == FEC_MODE_AUTO) {

@@ -276,39 +276,50 @@ a_machine_that_stalls_is_no_queue(void **state)
 	}
 }
 
-/* A line that loses by itself, so that repairs are sent, and a queue that TCP fills. */
+/* A line that loses by itself, so that repairs are sent, and a queue that TCP fills. A flow may
+ * never fill it in its 20 s, or only when losses of the line's halve it in time: most do. */
 static void
 what_a_queue_drops_and_recovery_hides_is_marked(void **state)
 {
 	(void)state;
-	static const double rtts[] = {10, 40};
-	uint64_t marks = 0; /* the queue is full a few times in 20 s, or not at all */
-	for (size_t i = 0; i < WEFT_ARRAY_LEN(rtts); i++) {
-		struct fec_tcp_case c = {.rate_mbit = 20,
-			.queue_ms = 50,
-			.rtt_ms = rtts[i],
-			.loss = 0.005,
-			.seconds = 20};
-		struct fec_tcp_result deaf, heard, alone;
-		char text[200];
-		bool is_good = fec_tcp_run(&c, 1, &deaf, text);
-		c.is_ecn = true;
-		is_good = is_good && fec_tcp_run(&c, 1, &heard, text);
-		c.is_off = true;
-		is_good = is_good && fec_tcp_run(&c, 1, &alone, text);
-		if (!is_good) {
-			fail_msg("seed 1, rtt %g: %s", rtts[i], text);
+	static const struct {
+		double rtt_ms, loss;
+	} lines[] = {{10, 0.005}, {10, 0.02}, {40, 0.005}};
+	enum { SEEDS = 4 };
+	unsigned marked = 0, flows = 0;
+	double deaf_sum = 0, heard_sum = 0;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(lines); i++) {
+		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+			struct fec_tcp_case c = {.rate_mbit = 20,
+				.queue_ms = 50,
+				.rtt_ms = lines[i].rtt_ms,
+				.loss = lines[i].loss,
+				.seconds = 20};
+			struct fec_tcp_result deaf, heard, alone;
+			char text[200];
+			bool is_good = fec_tcp_run(&c, seed, &deaf, text);
+			c.is_ecn = true;
+			is_good = is_good && fec_tcp_run(&c, seed, &heard, text);
+			c.is_off = true;
+			is_good = is_good && fec_tcp_run(&c, seed, &alone, text);
+			if (!is_good) {
+				fail_msg("seed %d, rtt %g: %s", (int)seed, c.rtt_ms, text);
+			}
+			print_message("# rtt %g ms, loss %g %%, seed %d: %d marks, %.2f Mbit/s; "
+				      "%.2f unmarked, %.2f off\n",
+				c.rtt_ms, c.loss * 100, (int)seed, (int)heard.marks,
+				heard.goodput_mbit, deaf.goodput_mbit, alone.goodput_mbit);
+			assert_true(deaf.marks == 0);
+			assert_true(heard.goodput_mbit > alone.goodput_mbit);
+			marked += heard.marks > 0;
+			flows++;
+			deaf_sum += deaf.goodput_mbit;
+			heard_sum += heard.goodput_mbit;
 		}
-		print_message("# rtt %g ms: %d marks, %.2f Mbit/s; %.2f unmarked, %.2f off\n",
-			rtts[i], (int)heard.marks, heard.goodput_mbit, deaf.goodput_mbit,
-			alone.goodput_mbit);
-		assert_true(deaf.marks == 0);
-		marks += heard.marks;
-		/* Marks cost what the hidden losses would have: seeds 1 to 6 have 0.935 to 1. */
-		assert_true(heard.goodput_mbit > 0.9 * deaf.goodput_mbit);
-		assert_true(heard.goodput_mbit > alone.goodput_mbit);
 	}
-	assert_true(marks > 0);
+	/* 9 of 12, and 1 % less, when this was written. */
+	assert_in_range(marked, flows / 2, flows);
+	assert_true(heard_sum > 0.97 * deaf_sum);
 }
 
 /* What is refused for a queue's sake in one moment may be answered for in the next: neither must

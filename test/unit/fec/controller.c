@@ -401,6 +401,38 @@ a_queue_that_has_drained_since_does_not_acquit(void **state)
 	assert_int_equal(p.c.plan.why, FEC_WHY_AHEAD);
 }
 
+/* Its first loss looks like one in 65; then there is always a queue, and nothing but the sum to
+ * learn from. */
+static void
+one_early_loss_does_not_excuse_a_queue_for_ever(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		static struct path p;
+		path_init(&p, 2000, 10, 320 + seed);
+		p.loss = 0.005;
+		while (p.reports == 0) {
+			path_send(&p, 1);
+		}
+		p.queue_ns = 20 * WEFT_NS_PER_MS;
+		unsigned wrong = 0;
+		for (int i = 0; i < 400; i++) {
+			path_send(&p, 100);
+			wrong += p.c.plan.why == FEC_WHY_CONGESTED;
+		}
+		p.loss = 0.02;
+		unsigned sent = 0;
+		while (p.c.plan.why != FEC_WHY_CONGESTED && sent < 40000) {
+			path_send(&p, 10);
+			sent += 10;
+		}
+		print_message("# seed %d: congested %u of 400 times without, then after %u\n",
+			(int)seed, wrong, sent);
+		assert_in_range(wrong, 0, 40);
+		assert_in_range(sent, 0, 8000); /* 4 s */
+	}
+}
+
 static void
 a_lossy_line_keeps_its_protection_under_a_queue_but_gets_no_more(void **state)
 {
@@ -550,6 +582,7 @@ main(void)
 		cmocka_unit_test(loss_at_flat_delay_is_the_line_s_whatever_the_delay),
 		cmocka_unit_test(jitter_beyond_the_threshold_does_not_take_the_protection_away),
 		cmocka_unit_test(a_queue_that_has_drained_since_does_not_acquit),
+		cmocka_unit_test(one_early_loss_does_not_excuse_a_queue_for_ever),
 		cmocka_unit_test(a_lossy_line_keeps_its_protection_under_a_queue_but_gets_no_more),
 		cmocka_unit_test(one_report_with_a_high_delay_by_chance_changes_nothing),
 		cmocka_unit_test(clocks_that_drift_do_not_look_like_a_queue),
