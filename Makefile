@@ -51,6 +51,7 @@ ifeq ($(origin PREFIX),command line)
 endif
 	@$(MAKE) --no-print-directory all
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 # Debian packages, into DEB. packaging/debian/control names what building them needs.
 DEB ?= build-deb

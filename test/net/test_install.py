@@ -24,3 +24,16 @@ def test_installed_bench_net_runs_the_installed_files_and_measures_the_installed
     assert r.returncode == 0, r.stdout + r.stderr
     assert Path(used.read_text()).samefile(weft)
     assert {row["contender"] for row in json.loads(out.read_text())["results"]} >= {"veth", "weft"}
+
+
+def test_install_puts_all_of_it_under_its_folder(tmp_path):
+    r = subprocess.run(["make", "--no-print-directory", "install", f"DESTDIR={tmp_path}/root"], cwd=TOP, capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+    root = tmp_path / "root"
+    files = [p.relative_to(root).as_posix() for p in root.rglob("*") if not p.is_dir()]
+    assert [p.name for p in tmp_path.iterdir()] == ["root"] and files
+    wanted = {f"/man{p.suffix[1:]}/{p.name}" for p in (TOP / "man").iterdir()}
+    wanted |= {f"/include/weft/{p.name}" for p in (TOP / "include/weft").glob("*.h")}
+    wanted |= {"/bin/weft", "/libweft.so", "/libweft.so.0", "/libweft.a", "/pkgconfig/weft.pc", "/bash-completion/completions/weft", "/systemd/system/weft@.service"}
+    assert [w for w in wanted if not any(f.endswith(w) for f in files)] == []
+    assert not [f for f in files if str(tmp_path) in (root / f).read_text(errors="ignore")], "nothing tells where it was put first"
