@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "fuzz.h"
 #include "wire/conf.h"
+#include "wire/conf_edit.h"
 
 static void
 check_report(const struct conf_report *r, size_t len)
@@ -25,6 +26,27 @@ check_report(const struct conf_report *r, size_t len)
 	}
 }
 
+/* What was read can be written: canonical text is read again and stays as it is, and a device
+ * without peers leaves none. */
+static void
+check_texts(const char *text, size_t len)
+{
+	static struct conf_report report;
+	static const struct conf_state empty = {0};
+	char *once, *twice;
+	size_t once_len, twice_len;
+	struct conf *c;
+	weft_assert(conf_format(text, len, &once, &once_len) == WEFT_OK);
+	weft_assert(conf_format(once, once_len, &twice, &twice_len) == WEFT_OK);
+	weft_assert(once_len == twice_len && memcmp(once, twice, once_len) == 0);
+	conf_text_free(once, once_len);
+	conf_text_free(twice, twice_len);
+	weft_assert(conf_edit(text, len, &empty, &once, &once_len) == WEFT_OK);
+	weft_assert(conf_parse(once, once_len, NULL, &c, &report) == WEFT_OK && c->peers_n == 0);
+	conf_free(c);
+	conf_text_free(once, once_len);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
@@ -36,6 +58,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		weft_assert((e == WEFT_OK) == (c != NULL));
 		weft_assert(e == WEFT_OK || e == WEFT_EPARSE || e == WEFT_ENOMEM);
 		weft_assert(e != WEFT_EPARSE || report.errors > 0);
+		if (c && !is_lenient) {
+			check_texts((const char *)data, len);
+		}
 		if (c) {
 			weft_assert(conf_lint(c, c->interface.private_key, &report) != WEFT_EPARSE);
 		}

@@ -148,15 +148,21 @@ write_in_place(const char *path, const void *data, size_t len)
 	return err;
 }
 
+/* Nothing can be renamed over it then. Linux 5.8. */
+static bool
+is_mount(const char *path)
+{
+	struct statx st;
+	return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
+	       S_ISREG(st.stx_mode) && (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 enum weft_err
 os_file_write_over(const char *path, const void *data, size_t len, unsigned mode)
 {
-	enum weft_err err = os_file_write(path, data, len, mode);
-	struct stat st;
-	if (err && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-		err = write_in_place(path, data, len);
-	}
-	return err;
+	/* Anything else must not be cut before it is known that the new content fits. */
+	return is_mount(path) ? write_in_place(path, data, len)
+			      : os_file_write(path, data, len, mode);
 }
 
 #define COPY_MAX (16u << 20)
@@ -167,8 +173,9 @@ os_file_link(const char *path, const char *name)
 	if (linkat(AT_FDCWD, path, AT_FDCWD, name, 0) == 0) {
 		return WEFT_OK;
 	}
-	if (errno == EEXIST || errno == ENOENT) {
-		return os_error(errno);
+	int errnum = errno;
+	if (errnum == EEXIST || !is_mount(path)) {
+		return os_error(errnum);
 	}
 	char *text;
 	size_t len;
@@ -187,8 +194,9 @@ os_file_move(const char *from, const char *to)
 		sync_folder_of(to);
 		return WEFT_OK;
 	}
-	if (errno == ENOENT) {
-		return WEFT_ENOENT;
+	int errnum = errno;
+	if (!is_mount(to)) {
+		return os_error(errnum);
 	}
 	char *text;
 	size_t len;

@@ -32,8 +32,8 @@ bool os_file_exists(const char *path);
  * its content is. */
 WEFT_MUST_CHECK enum weft_err os_file_write_over(
 	const char *path, const void *data, size_t len, unsigned mode);
-/* A second name for a file, or for a symbolic link itself; where that cannot be, a copy of its
- * content. WEFT_EEXIST. */
+/* A second name for a file, or for a symbolic link itself; of one that is a mount of its own, a
+ * copy of its content. WEFT_EEXIST. */
 WEFT_MUST_CHECK enum weft_err os_file_link(const char *path, const char *name);
 /* from takes the place of to, in which from may be only a copy, as of os_file_link(). */
 WEFT_MUST_CHECK enum weft_err os_file_move(const char *from, const char *to);
