@@ -291,7 +291,7 @@ keep_strangers(struct node *n, const struct census *c, struct peers *all)
 static void
 remove_peer(struct node *n, struct wg_device *d, struct wg_peer *p)
 {
-	if (wg_peer_can_send(p, node_time().mono)) {
+	if (news_is_up(p)) {
 		struct wg_peer_info info;
 		wg_peer_info(p, &info);
 		struct node_news v = {.kind = NODE_NEWS_PEER_DOWN, .to = info.endpoint};

@@ -84,6 +84,12 @@ log_event(struct news *s, const char *device, const struct wg_event *e,
 	}
 }
 
+bool
+news_is_up(const struct wg_peer *p)
+{
+	return (enum told)(uintptr_t)wg_peer_user(p) == TOLD_UP;
+}
+
 /* The news in an event; false for none. */
 static bool
 make_news(const struct wg_event *e, const struct wg_peer_info *info, struct node_news *out)

@@ -48,6 +48,8 @@ void news_fini(struct news *s);
 /* An event of a peer, but for WG_EVENT_STAMP. With the device alone: notes by wg_peer_set_user()
  * what was told of the peer last. device: its name. True: somebody may have to be woken. */
 bool news_tell(struct news *s, const char *device, const struct wg_event *e, struct wg_time now);
+/* Was it told of as up, and not as down since? With the device alone. */
+bool news_is_up(const struct wg_peer *p);
 /* --- any thread --- */
 /* True: the ring was empty. */
 bool news_put(struct news *s, const struct node_news *v);

@@ -61,13 +61,17 @@ up_and_down_are_told_when_they_change(void **state)
 {
 	struct fixture *f = *state;
 	struct node_news v[8];
+	assert_false(news_is_up(f->peer));
 	assert_true(tell(f, WG_EVENT_GAVE_UP)); /* never was up: news all the same */
+	assert_false(news_is_up(f->peer));
 	assert_false(tell(f, WG_EVENT_GAVE_UP));
 	tell(f, WG_EVENT_SESSION);
 	tell(f, WG_EVENT_HANDSHAKE);
 	tell(f, WG_EVENT_SESSION); /* a new key for the old one */
+	assert_true(news_is_up(f->peer));
 	tell(f, WG_EVENT_EXPIRED);
 	tell(f, WG_EVENT_GAVE_UP);
+	assert_false(news_is_up(f->peer));
 	tell(f, WG_EVENT_SESSION);
 	static const enum node_news_kind want[] = {
 		NODE_NEWS_PEER_DOWN, NODE_NEWS_PEER_UP, NODE_NEWS_PEER_DOWN, NODE_NEWS_PEER_UP};
