@@ -260,10 +260,11 @@ wait_events(struct os_loop *l, struct epoll_event *events, int64_t ns)
 		struct timespec ts = {.tv_sec = (time_t)(ns / WEFT_NS_PER_S),
 			.tv_nsec = (long)(ns % WEFT_NS_PER_S)};
 		int n = epoll_pwait2(l->epoll_fd, events, ROUND_EVENTS, ns < 0 ? NULL : &ts, NULL);
-		if (n >= 0 || errno != ENOSYS) {
+		if (n >= 0 || (errno != ENOSYS && errno != EPERM)) {
 			return n;
 		}
-		l->has_pwait2 = false; /* Linux before 5.11 */
+		/* Linux before 5.11, or the filter of a container that is older than this call. */
+		l->has_pwait2 = false;
 	}
 	/* Rounded up: a wait that ends early would spin until the deadline. */
 	int64_t ms = ns < 0 ? -1 : (ns + WEFT_NS_PER_MS - 1) / WEFT_NS_PER_MS;
