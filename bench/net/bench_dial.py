@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2] / "test")]
 
 from contenders import Spec, chosen  # noqa: E402
-from dial import DEFAULT, KINDS, METRICS, OPTIONS_HELP, STREAMS, TESTS, UDP_PAYLOAD, Key, Settings, run_round  # noqa: E402
+from dial import DEFAULT, FILES_BESIDE, KINDS, METRICS, OPTIONS_HELP, STREAMS, TESTS, UDP_PAYLOAD, Key, Settings, run_round  # noqa: E402
 from document import busy_notes, document, guarded, say_notes, write  # noqa: E402
 from lab import need_root  # noqa: E402
 from lab.traffic import median  # noqa: E402
@@ -131,6 +131,16 @@ def numbers(text: str) -> list[float]:
     return found
 
 
+def raise_files(idle: int) -> None:
+    """As many open files as idle connections need at one end; what we start has the same limit."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    most = max(idle + FILES_BESIDE, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except ValueError:
+        raise ValueError(f"the limit of {hard} open files allows --idle {max(hard - FILES_BESIDE, 0)}") from None
+
+
 def bench(a: argparse.Namespace) -> int:
     tests = a.tests.split(",")
     unknown = set(tests) - set(TESTS)
@@ -142,8 +152,8 @@ def bench(a: argparse.Namespace) -> int:
     settings = Settings(tests, a.seconds or (1 if a.quick else 3), numbers(a.rates), a.idle if a.idle is not None else IDLE_QUICK if a.quick else IDLE)
     specs = chosen(a.contenders, kinds=KINDS)
     need_root()
-    files = max(settings.idle * 4 + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    if "connections" in tests:
+        raise_files(settings.idle)
     results, progress = Results(specs, settings.rates), Progress()
     for n in range(rounds):
         for spec in specs:
