@@ -408,3 +408,22 @@ def test_mark_of_a_default_route_and_a_port_of_the_kernel_are_not_saved(wire):
     wait_ping(wire.a, B4)
     q.down()
     assert read(wire.a, q.file) == text
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_two_default_routes_leave_src_valid_mark_as_it_was(wire, first):
+    before = state(wire.a)
+    files = []
+    for i in range(2):
+        e = ends("", wire.b4)
+        e.a_conf.peers[0].allowed, e.a_conf.port, e.a_conf.addresses = ["0.0.0.0/0"], 6000 + i, [f"10.88.{i}.1/24"]
+        e.a_conf.extra = [f"DNS = 10.88.{i}.53"]
+        files.append(f"/etc/two{i}.conf")
+        write(wire.a, files[-1], e.a_conf.quick_text(), "600")
+        wire.a.run(binary(), "up", files[-1])
+    assert read(wire.a, "/etc/resolv.conf").index("10.88.1.53") < read(wire.a, "/etc/resolv.conf").index("10.88.0.53")
+    wire.a.run(binary(), "down", files[first])
+    assert wire.a.out("cat", "/proc/sys/net/ipv4/conf/all/src_valid_mark") == "1"
+    assert f"10.88.{1 - first}.53" in read(wire.a, "/etc/resolv.conf") and f"10.88.{first}.53" not in read(wire.a, "/etc/resolv.conf")
+    wire.a.run(binary(), "down", files[1 - first])
+    assert state(wire.a) == before
