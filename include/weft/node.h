@@ -81,7 +81,7 @@ struct weft_config {
 
 	/* Called for each line, from any thread of the library, never two at once for one node;
 	 * NULL = nothing is logged. text ends with a NUL and holds no key material. It must not
-	 * call the library. */
+	 * call the library, and has some 64 KiB of stack. */
 	void (*log)(void *ctx, enum weft_log_level level, const char *text);
 	void *log_ctx;
 	enum weft_log_level log_level; /* the least important that is told: WEFT_LOG_ERROR is 0 */
