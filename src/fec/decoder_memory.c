@@ -67,24 +67,27 @@ fec_decoder_grow(struct fec_decoder *d)
 	uint32_t records = d->records << (d->is_short_of_records && d->records < d->records_max);
 	uint32_t bytes = d->bytes << (d->is_short_of_bytes && d->bytes < d->bytes_max);
 	d->is_short_of_records = d->is_short_of_bytes = false;
-	uint64_t more = size_of(d, records, bytes) - d->size;
-	if (!d->has_memory || more == 0) {
+	bytes = bytes < d->bytes_max ? bytes : d->bytes_max;
+	bytes = bytes > d->bytes ? bytes : d->bytes;
+	uint64_t size = size_of(d, records, bytes);
+	if (!d->has_memory || size <= d->size) {
 		return true;
 	}
-	if (!fec_budget_take(d->budget, more, FEC_BUDGET_GROWTH)) {
+	if (!fec_budget_take(d->budget, size - d->size, FEC_BUDGET_GROWTH)) {
 		return false;
 	}
-	d->size += more;
 	bool is_done = (bytes == d->bytes || fec_store_grow(&d->store, bytes)) &&
 		       (records == d->records || grow_records(d, records));
 	d->bytes = (uint32_t)d->store.cap;
+	d->size = size_of(d, d->records, d->bytes);
+	fec_budget_give(d->budget, size - d->size); /* where there was not all of it */
 	return is_done;
 }
 
 uint64_t
 fec_decoder_size(const struct fec_decoder *d)
 {
-	return sizeof(*d) + d->size;
+	return d->size;
 }
 
 void

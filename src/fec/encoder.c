@@ -426,12 +426,6 @@ fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned win
 	return write_repair(e, &c, &r, to);
 }
 
-static bool
-has_bit(const uint8_t *bits, size_t i)
-{
-	return bits[i / 8] >> (i % 8) & 1;
-}
-
 /* The counters first..last as far as they are known, from the end on. False: none is. */
 static bool
 choose_missing(const struct fec_encoder *e, struct choice *c, const struct fec_wanted *w)
@@ -447,7 +441,8 @@ choose_missing(const struct fec_encoder *e, struct choice *c, const struct fec_w
 		}
 		c->first = counter;
 		is_any = true;
-		if (known == KNOWN_AS_SOURCE && has_bit(w->missing, (size_t)(counter - w->base))) {
+		if (known == KNOWN_AS_SOURCE &&
+			fec_has_bit(w->missing, (size_t)(counter - w->base))) {
 			if (r->class == w->class) {
 				choose(e, c, counter, r);
 			} else {

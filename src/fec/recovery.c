@@ -7,15 +7,15 @@
 #include "base/assert.h"
 #include "fec/gf256.h"
 #include "fec/recovery_internal.h"
+#include "fec/symbol.h"
 
 #define RATE_SPAN_NS (5 * WEFT_NS_PER_MS)
 /* While nothing was lost lately a flow of up to CALM_RATE packets/s is remembered all the same, at
  * about 20 ns a packet, so that the first loss is answered: a probe, a voice, a TCP connection
- * that begins. Some 40 ms of packets of full size at that rate. */
+ * that begins. */
 #define CALM_RATE 5000.0
 #define CALM_BURST 256.0
 #define CALM_DEBT 512.0
-
 #define PAUSE_NS WEFT_NS_PER_S
 #define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)
 #define TAIL_MAX_NS (5 * WEFT_NS_PER_MS)
@@ -199,12 +199,6 @@ fec_recovery_take_mark(struct fec_recovery *r, struct mono now)
 	return fec_marks_take(&r->marks, now);
 }
 
-static enum wire_ext_class
-class_of(size_t len)
-{
-	return len <= WIRE_EXT_SMALL_MAX ? WIRE_EXT_CLASS_SMALL : WIRE_EXT_CLASS_LARGE;
-}
-
 static void
 count_sources(struct fec_recovery *r, struct mono now, size_t n, size_t bytes)
 {
@@ -257,7 +251,7 @@ fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
 	fec_recovery_leave_trail(r, s, now, first, n);
 	fec_trail_note_source(&s->trail);
 	count_sources(r, now, n, bytes);
-	fec_controller_sent(&r->controller, now, class_of(bytes / n), n);
+	fec_controller_sent(&r->controller, now, fec_class((uint32_t)(bytes / n)), n);
 	fec_recovery_pause_encoder(s);
 }
 
@@ -291,7 +285,7 @@ fec_recovery_source(struct fec_recovery *r, struct mono now, uint64_t session, u
 	const uint8_t *packet, size_t len)
 {
 	struct fec_session *s = want(r, session);
-	enum wire_ext_class class = class_of(len);
+	enum wire_ext_class class = fec_class((uint32_t)len);
 	fec_recovery_leave_trail(r, s, now, counter, 1);
 	fec_trail_note_source(&s->trail);
 	count_sources(r, now, 1, len);

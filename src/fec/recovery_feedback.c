@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "fec/symbol.h"
 
 /* HELLOs and keepalives take counters that recovery is not told of. */
 #define COUNTERS_UNTOLD_MAX 4096
@@ -172,7 +173,7 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t highest,
 	struct fec_answer a[WIRE_EXT_CLASS_COUNT] = {0};
 	unsigned sources[WIRE_EXT_CLASS_COUNT] = {0}, all = 0;
 	for (unsigned i = 0; i < b->span; i++) {
-		if (!(b->missing[i / 8] >> (i % 8) & 1)) {
+		if (!fec_has_bit(b->missing, i)) {
 			continue;
 		}
 		for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {

@@ -16,7 +16,6 @@
 /* A slow flow may be asked for what is older than that: a receiver waits 200 ms at least. */
 #define STORE_BYTES_MIN (1u << 20)
 #define STORE_BYTES_LEAST (256u << 10) /* where the budget allows no more */
-#define STORE_BYTES_MAX (16u << 20)
 /* At first, since the round trip may be one that a standing queue made: 135 ms were believed of 10
  * after a clean flow. Growth goes by what has been reported meanwhile. */
 #define STORE_BYTES_FIRST_MAX (2u << 20)
@@ -30,7 +29,7 @@
 #define DECODER_RECORDS_MAX 65536u
 #define DECODER_BYTES_MIN (512u << 10)
 #define DECODER_BYTES_MAX (4u << 20)
-/* While calm: some 40 ms of packets of full size at CALM_RATE. */
+/* While calm: some 35 ms of packets of full size at the 5000 packets/s of recovery.c. */
 #define CALM_RECORDS 1024u
 #define CALM_BYTES (256u << 10)
 
@@ -86,7 +85,7 @@ fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now
 		return;
 	}
 	if (fec_encoder_is_short(s->encoder, keep_ns, &n, &bytes)) {
-		if (!mono_is_before(now, r->starved_until) && bytes <= STORE_BYTES_MAX &&
+		if (!mono_is_before(now, r->starved_until) &&
 			!fec_encoder_grow(s->encoder, n, bytes, FEC_BUDGET_GROWTH)) {
 			refused(r, now);
 		}

@@ -21,12 +21,6 @@ struct reading {
 	uint8_t known_at[WIRE_EXT_SPAN_MAX], unknown_at[WIRE_EXT_SPAN_MAX]; /* in the span */
 };
 
-static bool
-has_bit(const uint8_t *bits, size_t i)
-{
-	return bits[i / 8] >> (i % 8) & 1;
-}
-
 static void
 read_source(struct fec_decoder *d, struct reading *x, uint8_t i)
 {
@@ -70,7 +64,7 @@ narrow(struct fec_decoder *d, const struct reading *x)
 		if (!rec || (rec->state != FEC_STATE_MISSING && rec->state != FEC_STATE_GONE)) {
 			continue;
 		}
-		if (has_bit(x->r->sources, i)) {
+		if (fec_has_bit(x->r->sources, i)) {
 			rec->maybe = own;
 			rec->is_source = true;
 		} else if (!rec->is_source && rec->state == FEC_STATE_MISSING) {
@@ -276,7 +270,7 @@ fec_decoder_repair(
 	}
 	note_sources(d, &x);
 	for (unsigned i = 0; i < r->span; i++) {
-		if (has_bit(r->sources, i)) {
+		if (fec_has_bit(r->sources, i)) {
 			read_source(d, &x, (uint8_t)i);
 		}
 	}

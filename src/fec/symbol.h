@@ -4,6 +4,8 @@
 #ifndef WEFT_FEC_SYMBOL_H
 #define WEFT_FEC_SYMBOL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "wire/ext.h"
@@ -17,6 +19,13 @@ static inline enum wire_ext_class
 fec_class(uint32_t packet_len)
 {
 	return packet_len <= WIRE_EXT_SMALL_MAX ? WIRE_EXT_CLASS_SMALL : WIRE_EXT_CLASS_LARGE;
+}
+
+/* Bitmaps over a span are those of the frames. */
+static inline bool
+fec_has_bit(const uint8_t *bits, size_t i)
+{
+	return bits[i / 8] >> (i % 8) & 1;
 }
 
 /* Key of a repair's coefficients. `own` is its counter, which no other frame of the session has, so
