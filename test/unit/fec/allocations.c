@@ -41,12 +41,29 @@ allocations_begin(void)
 	return __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free) > 0;
 }
 
+bool
+allocations_refuse_aligned(bool is_on)
+{
+	(void)is_on;
+	return false;
+}
+
 #elif defined(__GLIBC__)
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t k, size_t n);
 void *__libc_realloc(void *p, size_t n);
 void __libc_free(void *p);
+void *__libc_memalign(size_t align, size_t n);
+
+static bool is_refusing;
+
+void *
+aligned_alloc(size_t align, size_t n)
+{
+	calls++;
+	return is_refusing ? NULL : __libc_memalign(align, n);
+}
 
 void *
 malloc(size_t n)
@@ -82,11 +99,25 @@ allocations_begin(void)
 	return true;
 }
 
+bool
+allocations_refuse_aligned(bool is_on)
+{
+	is_refusing = is_on;
+	return true;
+}
+
 #else
 
 bool
 allocations_begin(void)
 {
+	return false;
+}
+
+bool
+allocations_refuse_aligned(bool is_on)
+{
+	(void)is_on;
 	return false;
 }
 

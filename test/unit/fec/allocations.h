@@ -9,5 +9,7 @@
 /* False: not with this C library; then nothing is counted. Before the first count. */
 bool allocations_begin(void);
 size_t allocations_count(void);
+/* From now on aligned_alloc() has no memory, or has it again. False: not with this C library. */
+bool allocations_refuse_aligned(bool is_on);
 
 #endif

@@ -735,6 +735,43 @@ frames_alone_make_no_feedback(void **state)
 	fec_decoder_free(d);
 }
 
+static void
+decoder_grows_again_after_memory_was_refused_in_part(void **state)
+{
+	(void)state;
+	struct fec_budget budget = {.bytes_max = 16u << 20};
+	const struct fec_decoder_config c = {.gf = gf256_get(GF256_ISA_AUTO),
+		.records = 256,
+		.bytes = 65536,
+		.records_max = 4096,
+		.bytes_max = 1u << 20,
+		.packet_max = 1420,
+		.budget = &budget};
+	struct fec_decoder *d;
+	assert_int_equal(fec_decoder_new(&c, &d), WEFT_OK);
+	assert_true(fec_decoder_wake(d, 0));
+	uint64_t before = budget.bytes;
+	assert_int_equal(fec_decoder_size(d), before);
+	if (!allocations_refuse_aligned(true)) {
+		fec_decoder_free(d);
+		skip();
+	}
+	d->is_short_of_bytes = true;
+	assert_false(fec_decoder_grow(d));
+	(void)allocations_refuse_aligned(false);
+	assert_int_equal(budget.bytes, before);
+	assert_int_equal(fec_decoder_size(d), before);
+	d->is_short_of_records = true;
+	assert_true(fec_decoder_grow(d));
+	assert_int_equal(d->records, 512);
+	assert_in_range(budget.bytes, before + 1, before + 65535);
+	d->is_short_of_bytes = true;
+	assert_true(fec_decoder_grow(d));
+	assert_int_equal(d->bytes, 131072);
+	fec_decoder_free(d);
+	assert_int_equal(budget.bytes, 0);
+}
+
 int
 main(void)
 {
@@ -755,6 +792,7 @@ main(void)
 		cmocka_unit_test(counters_that_jump_cost_a_bounded_number_of_records),
 		cmocka_unit_test(frames_alone_make_no_feedback),
 		cmocka_unit_test(settings_out_of_range_are_refused),
+		cmocka_unit_test(decoder_grows_again_after_memory_was_refused_in_part),
 	};
 	return cmocka_run_group_tests_name("fec/decoder", tests, NULL, NULL);
 }
