@@ -31,8 +31,13 @@ wake(void *ctx, unsigned i)
 static void
 on_event(void *ctx, const struct wg_event *e, struct wg_time now)
 {
-	static const char *const names[] = {
-		"session", "endpoint", "gave up", "stamp", "stale", "handshake"};
+	static const char *const names[] = {[WG_EVENT_SESSION] = "session",
+		[WG_EVENT_ENDPOINT] = "endpoint",
+		[WG_EVENT_GAVE_UP] = "gave up",
+		[WG_EVENT_STAMP] = "stamp",
+		[WG_EVENT_STALE] = "stale",
+		[WG_EVENT_HANDSHAKE] = "handshake",
+		[WG_EVENT_EXPIRED] = "expired"};
 	struct sim_host *h = ctx;
 	struct sim_peer *p = e->peer ? wg_peer_user(e->peer) : NULL;
 	(void)now;
