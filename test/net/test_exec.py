@@ -138,7 +138,12 @@ class Terminal:
 
     def close(self):
         os.close(self.fd)  # hangs up
-        os.waitpid(self.pid, 0)
+        try:
+            wait_for(lambda: os.waitpid(self.pid, os.WNOHANG)[0], 5, "the end of the shell")
+        except BaseException:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            raise
 
 
 @pytest.fixture
