@@ -48,6 +48,8 @@ class Routed:
 def pair(lab: Lab, names: tuple[str, str] = ("a", "b"), mtu: int = 1500) -> Pair:
     t = Pair(lab.namespace(names[0]), lab.namespace(names[1]))
     lab.veth(t.a, "eth0", [t.a4 + "/24", t.a6 + "/64"], t.b, "eth0", [t.b4 + "/24", t.b6 + "/64"], mtu)
+    for ns in (t.a, t.b):
+        wait_for(lambda: "state UP" in ns.ip("link show dev eth0"), 5, "the wire")
     return t
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import re
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -99,15 +98,13 @@ def test_idle_connections_are_few_and_end_and_hold_up_nobody_else(lab):
     with ns.entered():
         idle = [socket.create_connection(("127.0.0.1", 9586)) for _ in range(40)]
     idle[0].send(b"GET /metrics HT")
-    began = time.monotonic()
     assert json.loads(ns.out(binary(), "status", "--json", "m0"))["peer_count"] == 1, "the control socket answers meanwhile"
     wait_for(lambda: "weft_peers" in curl(ns, URL, check=False), 25, "a connection that has run out of time")
-    assert time.monotonic() - began < 25
     for s in idle:
         s.close()
 
 
-def test_answer_is_the_same_within_a_second_and_new_behind_it(lab):
+def test_answer_is_made_anew_after_a_while(lab):
     ns = start(lab, "--metrics", "9586")
     uptime = lambda: int(re.search(r"^weft_uptime_seconds{.*} (\d+)", curl(ns, URL), re.M)[1])  # noqa: E731
     first = uptime()

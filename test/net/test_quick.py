@@ -279,7 +279,8 @@ def test_hooks_start_with_plain_signals_and_no_descriptors(wire):
     q = Quick(wire, ["PostUp = ls /proc/self/fd | wc -l >/run/notes; grep -E 'Sig(Blk|Ign)' /proc/self/status >>/run/notes"])
     q.up()
     lines = read(wire.a, "/run/notes").split()
-    assert int(lines[0]) <= 4 and lines[2].strip("0") == "" and lines[4].strip("0") == "", lines
+    assert int(lines[0]) <= 4 and lines[2].strip("0") == "", lines
+    assert int(lines[4], 16) & ~(3 << 31) == 0, lines  # signals 32 and 33 are the C library's
     q.down()
 
 
@@ -336,10 +337,11 @@ def test_killed_at_any_time_it_starts_again_and_down_leaves_nothing(wire):
 
 
 def test_two_starts_at_once_give_one_device(wire):
-    q = Quick(wire, ["PreUp = sleep 1; echo once >>/run/notes"])
+    q = Quick(wire, ["PreUp = touch /run/in; until test -e /run/go; do sleep 0.05; done; echo once >>/run/notes"])
     p = wire.a.spawn(binary(), "up", q.file)
-    time.sleep(0.3)
+    wait_for(lambda: exists(wire.a, "/run/in"), 10, "the first start's hook")
     assert "is up already" in q.up(rc=1)
+    write(wire.a, "/run/go", "")
     assert p.wait() == 0 and read(wire.a, "/run/notes") == "once\n"
     q.down()
 

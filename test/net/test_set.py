@@ -144,5 +144,6 @@ def test_recovery_is_told_by_status_metrics_and_watch(lab):
     assert re.search(r'^weft_peer_fec_receive_recovered_total\{.*,kind="(ahead|answer)"\} [1-9]\d*$', metrics, re.M)
     weft_set(wire.a, DEVICE, "peer", e.b_keys.public, "fec", "off")
     wait_for(lambda: peer(e.a)["fec"]["why"] == "off" and "rx" not in peer(e.a)["fec"], 5, "it is off")
-    assert "recovery   loss recovery is off by configuration" in wire.a.out(binary(), "status", DEVICE)
+    # It is told as soon as the peers have agreed again, through 10 % of loss.
+    wait_for(lambda: "recovery   loss recovery is off by configuration" in wire.a.out(binary(), "status", DEVICE), 15, "it is told")
     wait_ping(wire.a, B4, 5)

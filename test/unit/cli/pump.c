@@ -282,7 +282,7 @@ pump_resets_an_end_that_takes_nothing_after_a_while(void **state)
 	reset(&b, 0);
 	turns_until_done(&b);
 	int64_t took_ns = mono_diff_ns(os_clock_mono(), begin);
-	assert_true(took_ns >= WEFT_NS_PER_S && took_ns < 5 * WEFT_NS_PER_S);
+	assert_true(took_ns >= WEFT_NS_PER_S);
 	bench_close(&b);
 }
 

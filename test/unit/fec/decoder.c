@@ -752,10 +752,7 @@ decoder_grows_again_after_memory_was_refused_in_part(void **state)
 	assert_true(fec_decoder_wake(d, 0));
 	uint64_t before = budget.bytes;
 	assert_int_equal(fec_decoder_size(d), before);
-	if (!allocations_refuse_aligned(true)) {
-		fec_decoder_free(d);
-		skip();
-	}
+	assert_true(allocations_refuse_aligned(true));
 	d->is_short_of_bytes = true;
 	assert_false(fec_decoder_grow(d));
 	(void)allocations_refuse_aligned(false);
@@ -792,7 +789,9 @@ main(void)
 		cmocka_unit_test(counters_that_jump_cost_a_bounded_number_of_records),
 		cmocka_unit_test(frames_alone_make_no_feedback),
 		cmocka_unit_test(settings_out_of_range_are_refused),
+		/* The last: under a sanitizer the allocator is not ours to refuse anything. */
 		cmocka_unit_test(decoder_grows_again_after_memory_was_refused_in_part),
 	};
-	return cmocka_run_group_tests_name("fec/decoder", tests, NULL, NULL);
+	size_t n = WEFT_ARRAY_LEN(tests) - !allocations_refuse_aligned(false);
+	return _cmocka_run_group_tests("fec/decoder", tests, n, NULL, NULL);
 }

@@ -361,7 +361,6 @@ count_descriptors(void)
 	return n;
 }
 
-/* At each number of descriptors that is not enough, start says so and leaves nothing behind. */
 /* The ring of a packet socket is shared memory that holds the socket; the holder of another node's
  * namespace is such a fork, too. */
 static void
@@ -386,6 +385,7 @@ a_fork_has_no_mapping_of_a_nodes_sockets(void **state)
 	world_close(&w);
 }
 
+/* At each number of descriptors that is not enough, start says so and leaves nothing behind. */
 static void
 start_without_descriptors_fails_and_can_be_repeated(void **state)
 {

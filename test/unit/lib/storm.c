@@ -26,6 +26,7 @@
 #include "world.h"
 
 #define STORM_MS 2000
+#define PATIENCE_MS 60000
 #define PORT 7000
 #define UNTOUCHED (-7)
 
@@ -332,6 +333,12 @@ make_texts(struct storm *s)
 	}
 }
 
+static bool
+has_done_all(const struct storm *s)
+{
+	return s->dialed > 0 && s->accepted > 0 && s->starts > 0 && s->reloads > 0;
+}
+
 static void
 run_all(struct storm *s)
 {
@@ -347,7 +354,9 @@ run_all(struct storm *s)
 			.random = (s->seed + 1) * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u};
 		assert_int_equal(pthread_create(&v[i].id, NULL, roles[i / 2], &v[i]), 0);
 	}
-	while (world_ms() < end && s->faults == 0) {
+	/* A slow machine gets the time that one of each takes. */
+	while (s->faults == 0 &&
+		(world_ms() < end || (world_ms() < end + PATIENCE_MS && !has_done_all(s)))) {
 		struct timespec t = {.tv_nsec = 10000000};
 		nanosleep(&t, NULL);
 	}
@@ -369,12 +378,10 @@ nodes_weather_whatever_is_called_at_once(void **state)
 	make_texts(&s);
 	OK(weft_cancel_new(&s.cancel), NULL);
 	run_all(&s);
-	if (s.faults || s.dialed == 0 || s.accepted == 0) {
-		print_error("WEFT_STORM_SEED=%llu: %u dialed, %u accepted, %u starts, %u reloads\n",
-			(unsigned long long)s.seed, s.dialed, s.accepted, s.starts, s.reloads);
-	}
+	print_message("WEFT_STORM_SEED=%llu: %u dialed, %u accepted, %u starts, %u reloads\n",
+		(unsigned long long)s.seed, s.dialed, s.accepted, s.starts, s.reloads);
 	assert_int_equal(s.faults, 0);
-	assert_true(s.dialed > 0 && s.accepted > 0 && s.starts > 0 && s.reloads > 0);
+	assert_true(has_done_all(&s));
 	for (int i = 0; i < 2; i++) {
 		struct weft_config c = {.size = sizeof(c), .text = s.texts[i][0]};
 		struct weft_detail why = DETAIL();

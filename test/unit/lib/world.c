@@ -248,7 +248,9 @@ run_modes(const char *group, const char *who, const struct CMUnitTest *tests, si
 {
 	static const char *const ways[] = {"default", "no_tun"};
 	int failed = 0;
-	for (int i = 0; i < 2; i++) {
+	/* Who may not open the TUN device gets the veth pair by default: once is enough. */
+	int ways_n = access("/dev/net/tun", R_OK | W_OK) ? 1 : 2;
+	for (int i = 0; i < ways_n; i++) {
 		char name[96];
 		is_without_tun = i == 1;
 		snprintf(name, sizeof(name), "%s_%s_%s", group, who, ways[i]);

@@ -37,7 +37,7 @@ struct world {
 /* Made, and started. */
 void world_open(struct world *w);
 void world_close(struct world *w);
-/* A node of the world that is not started. mtu 0 = the default. */
+/* A node of the world that is not started. */
 struct weft_node *world_node(struct world *w, int i);
 /* Its configuration as text; to be freed. */
 char *world_text(const struct world *w, int i);
