@@ -7,6 +7,13 @@
 #include "base/endian.h"
 
 bool
+ip_addr_is_loopback(const struct ip_addr *a)
+{
+	static const uint8_t one[16] = {[15] = 1};
+	return a->family == IP_FAMILY_V4 ? a->b[0] == 127 : memcmp(a->b, one, sizeof(one)) == 0;
+}
+
+bool
 ip_addr_is_equal(const struct ip_addr *a, const struct ip_addr *b)
 {
 	return a->family == b->family && memcmp(a->b, b->b, ip_family_len(a->family)) == 0;

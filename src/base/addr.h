@@ -42,6 +42,8 @@ struct endpoint {
 #define IP_PREFIX_TEXT_MAX 50 /* "addr/bits" with the final NUL */
 
 bool ip_addr_is_equal(const struct ip_addr *a, const struct ip_addr *b);
+/* Of 127.0.0.0/8, or ::1. */
+bool ip_addr_is_loopback(const struct ip_addr *a);
 /* Same address, port and scope; the local source is not compared. */
 bool endpoint_is_same_remote(const struct endpoint *a, const struct endpoint *b);
 /* Number of bytes of an address of that family: 4, 16, or 0 for IP_FAMILY_NONE. */

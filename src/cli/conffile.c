@@ -4,23 +4,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "crypto/secret.h"
 #include "os/file.h"
+#include "wire/conf_edit.h"
+
+enum weft_err
+conffile_read_text(
+	const char *path, struct conf **out, struct conf_report *report, char **text, size_t *len)
+{
+	*report = (struct conf_report){0};
+	enum weft_err e = os_file_read(path, CONF_BYTES_MAX, text, len);
+	if (e) {
+		return e;
+	}
+	const struct conf_options options = {.is_lenient = false};
+	e = conf_parse(*text, *len, &options, out, report);
+	if (e) {
+		conf_text_free(*text, *len);
+	}
+	return e;
+}
 
 enum weft_err
 conffile_read(const char *path, struct conf **out, struct conf_report *report)
 {
 	char *text;
 	size_t len;
-	*report = (struct conf_report){0};
-	enum weft_err e = os_file_read(path, CONF_BYTES_MAX, &text, &len);
-	if (e) {
-		return e;
+	enum weft_err e = conffile_read_text(path, out, report, &text, &len);
+	if (!e) {
+		conf_text_free(text, len);
 	}
-	const struct conf_options options = {.is_lenient = false};
-	e = conf_parse(text, len, &options, out, report);
-	secret_wipe(text, len);
-	free(text);
 	return e;
 }
 

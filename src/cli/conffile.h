@@ -12,6 +12,10 @@
  * when the file could not be read. */
 WEFT_MUST_CHECK enum weft_err conffile_read(
 	const char *path, struct conf **out, struct conf_report *report);
+/* The same with what was read, for conf_text_free(). Some files can be read once alone: a shell's
+ * <(...). */
+WEFT_MUST_CHECK enum weft_err conffile_read_text(
+	const char *path, struct conf **out, struct conf_report *report, char **text, size_t *len);
 /* The same; why tells of failure as lines without the last newline, cut to cap bytes. */
 WEFT_MUST_CHECK enum weft_err conffile_load(
 	const char *path, struct conf **out, char *why, size_t cap);

@@ -61,7 +61,11 @@ clean(const char *name)
 	if (e == WEFT_EEXIST) {
 		return cli_fail("%s is about to start or to end; try again", name);
 	}
-	if (e || !was_there) {
+	if (e) {
+		return cli_fail("%s is not running; what it may have left cannot be removed: %s%s",
+			name, weft_err_text(e), e == WEFT_EPERM ? "; try as root" : "");
+	}
+	if (!was_there) {
 		return cli_fail("%s is not running", name);
 	}
 	fprintf(stderr, "weft: %s was not running; what it had left is removed\n", name);

@@ -26,7 +26,7 @@ write_back(const char *file, const char *text, size_t len)
 {
 	char path[PATH_BYTES];
 	enum weft_err e = os_file_real(file, path, sizeof(path));
-	e = e ? e : os_file_write(path, text, len, os_file_mode(path));
+	e = e ? e : os_file_rewrite(path, text, len);
 	return e ? cli_fail("cannot write %s: %s", file, weft_err_text(e)) : CLI_OK;
 }
 

@@ -326,7 +326,13 @@ prepare(struct forward *f)
 	if (files < wanted) {
 		/* Flows seldom are so many; connections are what people notice. */
 		size_t most = files > 2 * FILES_BESIDE ? (files - FILES_BESIDE) / 2 : 64;
-		f->connections_max = f->connections_max < most ? f->connections_max : most;
+		if (f->connections_max > most) {
+			f->connections_max = most;
+			fprintf(stderr,
+				"weft forward: %zu connections at a time: ulimit -n allows no "
+				"more\n",
+				most);
+		}
 	}
 	f->start = os_clock_mono();
 	timerwheel_init(&f->timers, f->start);
@@ -384,7 +390,7 @@ close_all(struct forward *f)
 static int
 run(struct forward *f, const char *what)
 {
-	os_signal_block_all();
+	os_signal_block_own();
 	enum weft_err e = prepare(f);
 	int rc = e ? cli_fail("forward: %s", weft_err_text(e)) : CLI_OK;
 	if (!rc) {

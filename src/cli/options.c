@@ -11,6 +11,7 @@
 #include "ctl/http.h"
 #include "os/file.h"
 #include "os/process.h"
+#include "wire/conf_edit.h"
 
 #define CONF_SUFFIX ".conf"
 
@@ -107,7 +108,7 @@ check_metrics(const struct options *o, const char *command)
 	if (o->is_metrics_open && !has) {
 		return cli_misuse(command, "--metrics-open wants --metrics");
 	}
-	if (has && !o->is_metrics_open && !ctl_http_is_loopback(&o->serve.metrics)) {
+	if (has && !o->is_metrics_open && !ip_addr_is_loopback(&o->serve.metrics.addr)) {
 		return cli_misuse(command,
 			"--metrics there is for everybody who reaches that address, without a "
 			"password: say --metrics-open, too, if that is meant");
@@ -235,12 +236,24 @@ print_notes(const struct conf_report *report, const char *path)
 int
 options_read(const char *path, struct conf **out)
 {
+	char *text;
+	size_t len;
+	int rc = options_read_text(path, out, &text, &len);
+	if (!rc) {
+		conf_text_free(text, len);
+	}
+	return rc;
+}
+
+int
+options_read_text(const char *path, struct conf **out, char **text, size_t *len)
+{
 	struct conf_report *report = calloc(1, sizeof(*report));
 	if (!report) {
 		return cli_fail("%s", weft_err_text(WEFT_ENOMEM));
 	}
 	int rc = CLI_OK;
-	enum weft_err e = conffile_read(path, out, report);
+	enum weft_err e = conffile_read_text(path, out, report, text, len);
 	if (os_file_is_world_readable(path)) {
 		fprintf(stderr,
 			"%s: warning: everybody may read it, and it holds keys: chmod 600 %s\n",

@@ -27,6 +27,8 @@ int options_load(struct options *o, const char *command, bool is_needed);
 int options_find(const char *what, char path[OPTIONS_PATH_MAX]);
 /* *out is freed by conf_free(); left alone on failure. */
 int options_read(const char *path, struct conf **out);
+/* The same with what was read, for conf_text_free(). */
+int options_read_text(const char *path, struct conf **out, char **text, size_t *len);
 void options_fini(struct options *o);
 /* Is it a FILE: has it a '/', or does it end in .conf? */
 bool options_is_path(const char *what);

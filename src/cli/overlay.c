@@ -12,6 +12,7 @@
 #include "os/udp.h"
 #include "weft/dial.h"
 #include "wire/conf.h"
+#include "wire/conf_edit.h"
 
 #define ROOT_STATE "/var/lib/weft"
 #define DISCARD_PORT 9
@@ -86,21 +87,25 @@ int
 overlay_open(struct overlay *o, const char *what, enum weft_log_level level)
 {
 	struct weft_detail why = {.size = sizeof(why)};
+	char *text;
+	size_t len;
 	*o = (struct overlay){0};
 	int rc = options_find(what, o->path);
 	if (!rc) {
-		rc = options_read(o->path, &o->conf);
+		rc = options_read_text(o->path, &o->conf, &text, &len);
 	}
 	if (rc) {
 		return rc;
 	}
 	find_state_dir(o);
 	struct weft_config c = {.size = sizeof(c),
-		.file = o->path,
+		.text = text,
+		.text_len = len,
 		.log = say,
 		.log_level = level,
 		.state_dir = o->state_dir[0] ? o->state_dir : NULL};
 	enum weft_err e = weft_node_new(&c, &o->node, &why);
+	conf_text_free(text, len);
 	if (!e) {
 		e = weft_node_start(o->node, &why);
 	}
@@ -116,12 +121,16 @@ overlay_reload(struct overlay *o)
 {
 	struct weft_detail why = {.size = sizeof(why)};
 	struct conf *conf;
-	int rc = options_read(o->path, &conf);
+	char *text;
+	size_t len;
+	int rc = options_read_text(o->path, &conf, &text, &len);
 	if (rc) {
 		return rc;
 	}
-	struct weft_config c = {.size = sizeof(c), .file = o->path};
-	if (weft_node_reload(o->node, &c, &why)) {
+	struct weft_config c = {.size = sizeof(c), .text = text, .text_len = len};
+	enum weft_err e = weft_node_reload(o->node, &c, &why);
+	conf_text_free(text, len);
+	if (e) {
 		conf_free(conf);
 		return fail(o, &why);
 	}

@@ -82,13 +82,6 @@ proxy_log(const struct proxy *p, enum weft_log_level level, const char *fmt, ...
 	fputc('\n', stderr);
 }
 
-static bool
-is_loopback(const struct ip_addr *a)
-{
-	static const uint8_t one[16] = {[15] = 1};
-	return a->family == IP_FAMILY_V4 ? a->b[0] == 127 : memcmp(a->b, one, sizeof(one)) == 0;
-}
-
 static int
 add_listen(struct proxy *p, bool is_http, const char *text)
 {
@@ -157,7 +150,7 @@ check(struct proxy *p, const struct proxy_options *o)
 	int rc = p->listens_n == 0 ? add_listen(p, false, SOCKS_DEFAULT) : CLI_OK;
 	for (size_t i = 0; !rc && i < p->listens_n; i++) {
 		char text[ENDPOINT_TEXT_MAX];
-		if (!o->users && !o->is_open && !is_loopback(&p->listens[i].at.addr)) {
+		if (!o->users && !o->is_open && !ip_addr_is_loopback(&p->listens[i].at.addr)) {
 			rc = cli_misuse("proxy",
 				"%s would let others into the overlay: --user asks who they are, "
 				"--open lets in all",

@@ -140,6 +140,8 @@ void proxy_log(const struct proxy *p, enum weft_log_level level, const char *fmt
 /* Accepts what waits at a listening socket. */
 void proxy_accept(void *ctx, uint32_t events);
 void proxy_resume(struct proxy *p);
+/* The message is not needed any more. It may hold a password. */
+void proxy_client_drop_in(struct proxy_client *c);
 /* Ends it at once, whatever it does. */
 void proxy_client_free(struct proxy_client *c);
 /* Reads up to c->need bytes of the message. True: there are so many; else c may be gone. */

@@ -43,6 +43,16 @@ proxy_resume(struct proxy *p)
 }
 
 void
+proxy_client_drop_in(struct proxy_client *c)
+{
+	if (c->in) {
+		explicit_bzero(c->in, c->protocol->in_max);
+	}
+	free(c->in);
+	c->in = NULL;
+}
+
+void
 proxy_client_free(struct proxy_client *c)
 {
 	struct proxy *p = c->proxy;
@@ -60,7 +70,7 @@ proxy_client_free(struct proxy_client *c)
 		os_loop_del(p->loop, c->out);
 		os_stream_reset(&c->out);
 	}
-	free(c->in);
+	proxy_client_drop_in(c);
 	free(c->head);
 	list_remove(&c->link);
 	free(c);

@@ -138,6 +138,10 @@ answered(struct proxy_ask *a)
 		return;
 	}
 	proxy_no_name(c->proxy, c->to.host, a->err, c->why);
+	for (char *s = c->why; *s; s++) {
+		/* Into a log; it is the client's text. */
+		*s = (unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s;
+	}
 	c->err = a->err == WEFT_EAGAIN ? WEFT_ETIMEDOUT : a->err;
 	give_up(c);
 }
@@ -155,8 +159,7 @@ void
 proxy_dial(struct proxy_client *c)
 {
 	c->state = PROXY_DIALING;
-	free(c->in);
-	c->in = NULL;
+	proxy_client_drop_in(c);
 	c->patience = mono_add_ns(c->proxy->now, PROXY_CONNECT_NS);
 	if (c->to.addr.family != IP_FAMILY_NONE) {
 		begin(c, &c->to.addr, 1);
@@ -168,6 +171,6 @@ proxy_dial(struct proxy_client *c)
 		answered(&c->ask);
 		return;
 	}
-	/* Half of the time is left for connecting. */
+	/* A third of the time is left for connecting. */
 	proxy_client_arm(c, mono_add_ns(c->proxy->now, PROXY_CONNECT_NS * 2 / 3), name_expired);
 }

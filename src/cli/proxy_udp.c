@@ -162,6 +162,7 @@ static void
 name_fini(struct relay_name *n)
 {
 	proxy_names_forget(&n->ask);
+	n->relay->refused += n->held != NULL;
 	free(n->held);
 	*n = (struct relay_name){.relay = n->relay};
 }
@@ -195,14 +196,16 @@ static void
 hold(struct relay_name *n, uint16_t port, const uint8_t *data, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
-	if (copy) {
-		memcpy(copy, data, len);
-		n->relay->refused += n->held != NULL;
-		free(n->held);
-		n->held = copy;
-		n->held_len = len;
-		n->held_port = port;
+	if (!copy) {
+		n->relay->refused++;
+		return;
 	}
+	memcpy(copy, data, len);
+	n->relay->refused += n->held != NULL;
+	free(n->held);
+	n->held = copy;
+	n->held_len = len;
+	n->held_port = port;
 }
 
 static void

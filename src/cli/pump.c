@@ -481,6 +481,7 @@ move_copying(struct pump *p, struct way *w, struct end *from, struct end *to)
 	size_t len = n;
 	if (write_some(p, w, to, data, &len) == WEFT_EAGAIN && hold(w, data + len, n - len)) {
 		fail(p, from, WEFT_ENOMEM, 0);
+		w->state = WAY_ENDED; /* what follows must not come behind a gap */
 	}
 	return n;
 }

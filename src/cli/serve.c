@@ -158,14 +158,14 @@ load(struct server *s, const char *file, char *why, size_t cap)
 	if (e) {
 		return e;
 	}
-	s->sink->last_error[0] = 0;
-	s->sink->is_reloading = true;
+	serve_log_begin_reload(s->sink);
 	e = keeper_reload(s->keeper, fresh);
-	s->sink->is_reloading = false;
+	serve_log_end_reload(s->sink, why, cap);
 	if (e) {
 		conf_free(fresh);
-		snprintf(why, cap, "%s",
-			s->sink->last_error[0] ? s->sink->last_error : weft_err_text(e));
+		if (!why[0]) {
+			snprintf(why, cap, "%s", weft_err_text(e));
+		}
 		return e;
 	}
 	if (file) {
@@ -181,6 +181,9 @@ static enum weft_err
 reload(void *ctx, const char *file, char *why, size_t cap)
 {
 	struct server *s = ctx;
+	if (!s->is_running) { /* READY=1 would end a start that may fail yet */
+		return load(s, file, why, cap);
+	}
 	service_reloading(&s->service);
 	enum weft_err e = load(s, file, why, cap);
 	if (e) {
@@ -245,9 +248,6 @@ start_keeper(struct server *s)
 	};
 	enum weft_err e = keeper_new(&kc, s->loop, &s->keeper);
 	if (e) {
-		if (s->sink->last_error[0] == 0) {
-			log_error(&s->log, "%s: cannot start: %s", o->name, weft_err_text(e));
-		}
 		return e;
 	}
 	o->conf = NULL; /* the keeper's */
@@ -310,9 +310,6 @@ start_loop(struct server *s)
 	}
 	if (!e) {
 		e = os_loop_add(s->loop, s->signal_fd, OS_READABLE, on_signal, s);
-	}
-	if (e) {
-		log_error(&s->log, "%s: cannot start: %s", s->o->name, weft_err_text(e));
 	}
 	return e;
 }
@@ -471,6 +468,9 @@ run(struct serve_options *o, struct os_daemon *report)
 	}
 	os_signal_block_all();
 	enum weft_err e = start(&s);
+	if (e && sink.last_error[0] == 0) {
+		log_error(&s.log, "%s: cannot start: %s", o->name, weft_err_text(e));
+	}
 	if (e) {
 		stop(&s); /* before the caller learns of it: then nothing is left */
 	}

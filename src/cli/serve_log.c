@@ -36,6 +36,24 @@ serve_log_fini(struct serve_log *s)
 	os_mutex_fini(&s->mutex);
 }
 
+void
+serve_log_begin_reload(struct serve_log *s)
+{
+	os_mutex_lock(&s->mutex);
+	s->last_error[0] = 0;
+	s->is_reloading = true;
+	os_mutex_unlock(&s->mutex);
+}
+
+void
+serve_log_end_reload(struct serve_log *s, char *why, size_t cap)
+{
+	os_mutex_lock(&s->mutex);
+	s->is_reloading = false;
+	snprintf(why, cap, "%s", s->last_error);
+	os_mutex_unlock(&s->mutex);
+}
+
 static void
 put(const struct serve_log *s, enum log_level level, const char *text)
 {

@@ -139,7 +139,7 @@ op_reload(struct ctl_control *c, struct session *s, const json_t *request)
 {
 	const json_t *file = json_object_get(request, "file");
 	char why[RELOAD_TEXT_MAX] = "";
-	if (file && !json_is_string(file)) {
+	if (file && (!json_is_string(file) || json_string_value(file)[0] != '/')) {
 		reply_error(s, "value", "file: the absolute path of a file is wanted");
 		return;
 	}

@@ -15,14 +15,6 @@
 #include "os/loop.h"
 #include "weft_config.h"
 
-bool
-ctl_http_is_loopback(const struct endpoint *at)
-{
-	static const uint8_t v6[16] = {[15] = 1};
-	return at->addr.family == IP_FAMILY_V4 ? at->addr.b[0] == 127
-					       : memcmp(at->addr.b, v6, sizeof(v6)) == 0;
-}
-
 #ifdef WEFT_HAVE_MICROHTTPD
 
 #include <dlfcn.h>

@@ -31,8 +31,6 @@ struct ctl_http_config {
 	const struct log *log;
 };
 
-/* Of 127.0.0.0/8 or ::1. */
-bool ctl_http_is_loopback(const struct endpoint *at);
 /* WEFT_ENOTSUP: the library is not there, WEFT_EADDRINUSE and others; the log has the words.
  * Threads: the loop's. */
 WEFT_MUST_CHECK enum weft_err ctl_http_open(const struct ctl_http_config *c, struct ctl_http **out);

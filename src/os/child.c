@@ -88,7 +88,10 @@ open_input(const struct os_child_config *c, int *out)
 static enum weft_err
 run(const struct os_child_config *c, struct ends *e, struct os_child *out)
 {
-	if (pipe2(e->report, O_CLOEXEC)) {
+	/* Where it is ignored, as whoever started us may have left it, children vanish with their
+	 * status. */
+	struct sigaction plain = {.sa_handler = SIG_DFL};
+	if (sigaction(SIGCHLD, &plain, NULL) || pipe2(e->report, O_CLOEXEC)) {
 		return os_error(errno);
 	}
 	e->parent = getpid();

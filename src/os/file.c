@@ -91,7 +91,8 @@ sync_folder_of(const char *path)
 }
 
 static enum weft_err
-write_file(const char *path, const void *data, size_t len, unsigned mode, bool is_synced)
+write_file(const char *path, const void *data, size_t len, unsigned mode, const struct stat *was,
+	bool is_synced)
 {
 	char temp[PATH_MAX];
 	int n = snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
@@ -105,6 +106,9 @@ write_file(const char *path, const void *data, size_t len, unsigned mode, bool i
 	enum weft_err err = os_fd_write_all(fd, data, len, MONO_NEVER);
 	if (err) {
 		goto undo_temp;
+	}
+	if (was && fchown(fd, was->st_uid, was->st_gid)) {
+		mode &= 0700; /* what another group might do, ours must not */
 	}
 	if (fchmod(fd, (mode_t)mode) || (is_synced && fsync(fd)) || rename(temp, path)) {
 		err = os_error(errno);
@@ -124,13 +128,21 @@ undo_temp:
 enum weft_err
 os_file_write(const char *path, const void *data, size_t len, unsigned mode)
 {
-	return write_file(path, data, len, mode, true);
+	return write_file(path, data, len, mode, NULL, true);
+}
+
+enum weft_err
+os_file_rewrite(const char *path, const void *data, size_t len)
+{
+	struct stat was;
+	return stat(path, &was) ? write_file(path, data, len, 0600, NULL, true)
+				: write_file(path, data, len, was.st_mode & 0777, &was, true);
 }
 
 enum weft_err
 os_file_write_unsynced(const char *path, const void *data, size_t len, unsigned mode)
 {
-	return write_file(path, data, len, mode, false);
+	return write_file(path, data, len, mode, NULL, false);
 }
 
 static enum weft_err
@@ -277,13 +289,6 @@ os_file_real(const char *path, char *out, size_t cap)
 	int n = snprintf(out, cap, "%s", real);
 	free(real);
 	return n >= 0 && (size_t)n < cap ? WEFT_OK : WEFT_EMSGSIZE;
-}
-
-unsigned
-os_file_mode(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0 ? st.st_mode & 07777 : 0600;
 }
 
 bool

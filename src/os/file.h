@@ -25,8 +25,9 @@ WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
 WEFT_MUST_CHECK enum weft_err os_file_absolute(const char *path, char *out, size_t cap);
 /* The path without symbolic links. */
 WEFT_MUST_CHECK enum weft_err os_file_real(const char *path, char *out, size_t cap);
-/* Its permissions; 0600 when they cannot be seen. */
-unsigned os_file_mode(const char *path);
+/* As os_file_write(), with the owner and permissions of the file that stands there; 0600 and ours
+ * where there is none. */
+WEFT_MUST_CHECK enum weft_err os_file_rewrite(const char *path, const void *data, size_t len);
 bool os_file_exists(const char *path);
 /* As os_file_write(); where a file stands that cannot be replaced, since it is a mount of its own,
  * its content is. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "os/child.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "quick/host.h"
 #include "quick/program.h"
@@ -20,6 +21,9 @@
 #define RESOLVED_RUNS "/run/systemd/resolve"
 #define INTERFACE_ORDER "/etc/resolvconf/interface-order"
 #define NOTE_DIR "/run/weft"
+#define FILE_LOCK NOTE_DIR "/resolv" /* no file of a device: those have a dot and a suffix */
+#define LOCK_TRIES 500
+#define LOCK_NS (10 * WEFT_NS_PER_MS)
 #define FILE_MAX (1u << 20)
 #define PATH_BYTES 4096
 #define LIMIT_NS (20 * WEFT_NS_PER_S)
@@ -68,12 +72,10 @@ resolvectl_list(const struct quick_host *h, const char *path, const char *const 
 static enum weft_err
 resolvectl_set(const struct quick_host *h, const char *path, const struct conf *c)
 {
-	const char *const dns[3] = {"dns", h->name};
+	/* Without servers the empty word takes away those that a reload has left out. */
+	const char *const dns[3] = {"dns", h->name, c->interface.dns.n > 0 ? NULL : ""};
 	const char *const domain[3] = {"domain", h->name, c->interface.dns.n > 0 ? "~." : NULL};
-	enum weft_err e = WEFT_OK;
-	if (c->interface.dns.n > 0) {
-		e = resolvectl_list(h, path, dns, &c->interface.dns);
-	}
+	enum weft_err e = resolvectl_list(h, path, dns, &c->interface.dns);
 	return e ? e : resolvectl_list(h, path, domain, &c->interface.dns_search);
 }
 
@@ -180,6 +182,19 @@ struct file {
 	enum resolv_kind kind;
 };
 
+/* Devices come up side by side, and each reads the file, then writes it. */
+static enum weft_err
+lock_file(int *fd)
+{
+	enum weft_err e = os_file_mkdir(NOTE_DIR, 0755);
+	e = e ? e : os_file_lock(FILE_LOCK, 0600, fd);
+	for (int i = 0; e == WEFT_EEXIST && i < LOCK_TRIES; i++) {
+		os_clock_sleep_ns(LOCK_NS);
+		e = os_file_lock(FILE_LOCK, 0600, fd);
+	}
+	return e;
+}
+
 static enum weft_err
 read_file(struct file *f)
 {
@@ -208,7 +223,7 @@ keep_before(bool *has_before)
 }
 
 static enum weft_err
-file_set(const struct quick_host *h, const char *lines)
+file_set_locked(const struct quick_host *h, const char *lines)
 {
 	struct file f;
 	enum weft_err e = read_file(&f);
@@ -249,6 +264,20 @@ file_set(const struct quick_host *h, const char *lines)
 }
 
 static enum weft_err
+file_set(const struct quick_host *h, const char *lines)
+{
+	int fd;
+	enum weft_err e = lock_file(&fd);
+	if (e) {
+		log_error(h->log, "DNS: cannot lock " FILE_LOCK ": %s", weft_err_text(e));
+		return e;
+	}
+	e = file_set_locked(h, lines);
+	os_file_unlock(FILE_LOCK, &fd);
+	return e;
+}
+
+static enum weft_err
 file_restore(const struct file *f, const char *name)
 {
 	size_t blocks;
@@ -270,10 +299,14 @@ file_restore(const struct file *f, const char *name)
 static bool
 file_unset(const struct quick_host *h, bool must)
 {
-	struct file f;
+	struct file f = {0};
 	bool is_done = false;
-	enum weft_err e = read_file(&f);
-	if (!e && f.text && f.kind == RESOLV_OURS && resolv_has_device(f.text, f.len, h->name)) {
+	int fd = -1;
+	enum weft_err e = lock_file(&fd);
+	e = e ? e : read_file(&f);
+	if (e) {
+		log_warn(h->log, "DNS: cannot read " RESOLV_CONF ": %s", weft_err_text(e));
+	} else if (f.text && f.kind == RESOLV_OURS && resolv_has_device(f.text, f.len, h->name)) {
 		e = file_restore(&f, h->name);
 		is_done = !e;
 		if (e) {
@@ -287,6 +320,9 @@ file_unset(const struct quick_host *h, bool must)
 						      : "");
 	}
 	free(f.text);
+	if (fd >= 0) {
+		os_file_unlock(FILE_LOCK, &fd);
+	}
 	return is_done;
 }
 
@@ -297,12 +333,15 @@ static enum weft_err
 set_by_others(const struct quick_host *h, struct dns *d, const struct conf *c, const char *lines)
 {
 	char path[PATH_BYTES];
-	if (os_file_exists(RESOLVED_RUNS) && os_child_find("resolvectl", path, sizeof(path))) {
+	/* What resolvconf was told, it alone can take back. */
+	if (d->means != DNS_MEANS_RESOLVCONF && os_file_exists(RESOLVED_RUNS) &&
+		os_child_find("resolvectl", path, sizeof(path))) {
 		d->means = DNS_MEANS_RESOLVECTL;
 		if (resolvectl_set(h, path, c) == WEFT_OK) {
 			return WEFT_OK;
 		}
 		log_warn(h->log, "DNS: resolvectl failed; trying another way");
+		resolvectl_unset(h);
 		d->means = DNS_MEANS_NONE;
 	}
 	if (os_child_find("resolvconf", path, sizeof(path))) {

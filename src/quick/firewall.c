@@ -129,13 +129,14 @@ firewall_set(const struct quick_host *h, const struct conf *c, uint32_t mark, bo
 	} else if (e) {
 		log_warn(h->log, "%s: nft refused the rules of the default route", h->name);
 	}
-	return !e;
+	return !e || had_table; /* what nft refuses changes nothing: the table of before stays */
 }
 
 void
 firewall_unset(const struct quick_host *h)
 {
-	if (run_nft(h, NULL, 0)) {
+	enum weft_err e = run_nft(h, NULL, 0);
+	if (e && e != WEFT_ENOENT) { /* without nft there never was a table */
 		log_warn(h->log, "%s: nft could not remove its table", h->name);
 	}
 }

@@ -13,6 +13,7 @@
  * process, for that. */
 #define LOOK_NS (100 * WEFT_NS_PER_MS)
 #define LINE_MAX_BYTES 400
+#define READS_A_TURN 64 /* a program that never stops talking must not stop us */
 
 struct runner {
 	const struct quick_host *host;
@@ -35,9 +36,10 @@ take_output(struct runner *r)
 {
 	char text[1024];
 	size_t n;
-	enum weft_err e;
-	while ((e = os_fd_read(r->child.output_fd, text, sizeof(text), &n)) == WEFT_OK) {
-		for (size_t i = 0; i < n; i++) {
+	enum weft_err e = WEFT_OK;
+	for (int reads = 0; reads < READS_A_TURN && !e; reads++) {
+		e = os_fd_read(r->child.output_fd, text, sizeof(text), &n);
+		for (size_t i = 0; !e && i < n; i++) {
 			if (text[i] == '\n' || r->len == sizeof(r->line)) {
 				flush(r);
 			}
@@ -46,7 +48,7 @@ take_output(struct runner *r)
 			}
 		}
 	}
-	if (e != WEFT_EAGAIN) {
+	if (e && e != WEFT_EAGAIN) {
 		os_loop_del(r->host->loop, r->child.output_fd);
 		os_fd_close(&r->child.output_fd);
 	}

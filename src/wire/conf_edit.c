@@ -375,7 +375,7 @@ add_peer(struct edit *e, const struct conf_state_peer *s)
 	struct conf_line *end = &e->lines.v[e->lines.n - 1];
 	struct conf_buffer b = CONF_BUFFER_EMPTY;
 	char text[VALUE_MAX], line[VALUE_MAX + 40];
-	bool has_gap = !end->after && end->kind == CONF_LINE_BLANK &&
+	bool has_gap = end->after.len == 0 && end->kind == CONF_LINE_BLANK &&
 		       end->comment == end->content_end && !end->is_removed;
 	if (!has_gap) {
 		conf_line_add(&e->lines, end, "");

@@ -108,7 +108,8 @@ conf_lines_cut(const char *text, size_t len, struct conf_lines *out)
 		l.v = v;
 		struct conf_line *line = &l.v[l.n++];
 		const char *end = memchr(text + at, '\n', len - at);
-		*line = (struct conf_line){.at = at, .section = section, .peer = peer};
+		*line = (struct conf_line){
+			.at = at, .section = section, .peer = peer, .after = CONF_BUFFER_EMPTY};
 		line->end = end ? (size_t)(end - text) + 1 : len;
 		line->content_end = end ? line->end - 1 : len;
 		if (line->content_end > at && text[line->content_end - 1] == '\r') {
@@ -139,7 +140,7 @@ conf_lines_fini(struct conf_lines *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		drop(&l->v[i].fresh);
-		drop(&l->v[i].after);
+		conf_buffer_fini(&l->v[i].after);
 	}
 	free(l->v);
 	*l = (struct conf_lines){0};
@@ -156,13 +157,9 @@ conf_line_set(struct conf_lines *l, struct conf_line *line, const char *text)
 void
 conf_line_add(struct conf_lines *l, struct conf_line *line, const char *text)
 {
-	struct conf_buffer b = CONF_BUFFER_EMPTY;
-	conf_buffer_text(&b, line->after ? line->after : "");
-	conf_buffer_text(&b, text);
-	conf_buffer_text(&b, l->eol);
-	drop(&line->after);
-	line->after = b.p;
-	l->has_memory &= b.has_memory;
+	conf_buffer_text(&line->after, text);
+	conf_buffer_text(&line->after, l->eol);
+	l->has_memory &= line->after.has_memory;
 }
 
 static void
@@ -189,11 +186,11 @@ join_line(const struct conf_lines *l, const struct conf_line *line, struct conf_
 	} else {
 		conf_buffer_add(b, t + line->at, line->end - line->at);
 	}
-	if (line->after) {
+	if (line->after.len > 0) {
 		if (b->len > 0 && b->p[b->len - 1] != '\n') {
 			conf_buffer_text(b, l->eol);
 		}
-		conf_buffer_text(b, line->after);
+		conf_buffer_add(b, line->after.p, line->after.len);
 	}
 }
 

@@ -14,6 +14,17 @@ enum conf_line_kind {
 
 #define CONF_LINE_NO_PEER SIZE_MAX
 
+/* A text that grows; to be wiped. */
+struct conf_buffer {
+	char *p;
+	size_t len, cap;
+	bool has_memory;
+};
+#define CONF_BUFFER_EMPTY ((struct conf_buffer){.has_memory = true})
+void conf_buffer_add(struct conf_buffer *b, const char *p, size_t len);
+void conf_buffer_text(struct conf_buffer *b, const char *text);
+void conf_buffer_fini(struct conf_buffer *b);
+
 /* Offsets into the text. */
 struct conf_line {
 	enum conf_line_kind kind;
@@ -25,8 +36,8 @@ struct conf_line {
 	size_t value, value_end;     /* of an item */
 	/* What becomes of it. */
 	bool is_removed;
-	char *fresh; /* takes the place of value; NULL: it stays */
-	char *after; /* lines behind it, each with its end; NULL: none */
+	char *fresh;              /* takes the place of value; NULL: it stays */
+	struct conf_buffer after; /* lines behind it, each with its end */
 };
 
 struct conf_lines {
@@ -47,16 +58,5 @@ char *conf_lines_join(const struct conf_lines *l, size_t *len);
 /* Both copy text; memory that is wanting is noted in has_memory. */
 void conf_line_set(struct conf_lines *l, struct conf_line *line, const char *text);
 void conf_line_add(struct conf_lines *l, struct conf_line *line, const char *text);
-
-/* A text that grows; to be wiped. */
-struct conf_buffer {
-	char *p;
-	size_t len, cap;
-	bool has_memory;
-};
-#define CONF_BUFFER_EMPTY ((struct conf_buffer){.has_memory = true})
-void conf_buffer_add(struct conf_buffer *b, const char *p, size_t len);
-void conf_buffer_text(struct conf_buffer *b, const char *text);
-void conf_buffer_fini(struct conf_buffer *b);
 
 #endif

@@ -16,7 +16,7 @@
 #define HTTP_HEAD_MAX 16384 /* bytes, its empty line included */
 #define HTTP_HOST_MAX 255   /* characters */
 #define HTTP_REPLY_MAX 1024
-#define HTTP_LOGIN_MAX 512 /* bytes of user, colon and password */
+#define HTTP_LOGIN_MAX 513 /* bytes of user, colon and password: 511, in groups of 3 */
 /* What a rewritten head may be longer: the fields that are added, and a Host of its own. */
 #define HTTP_REWRITE_MORE 320
 
