@@ -71,8 +71,9 @@ WEFT_API enum weft_err weft_listen(struct weft_node *n, const char *network, con
 
 /* An unconnected UDP socket: one datagram a sendto(2) and recvfrom(2), boundaries kept. network:
  * "udp", "udp4", "udp6"; address as of weft_listen(). The first datagram to a peer that was never
- * spoken with waits for the handshake and is then sent.
- * Results as of weft_listen(). Threads: any. Blocks: no. Since: 0.1 */
+ * spoken with waits for the handshake and is then sent, unless the peer's endpoint is a name that
+ * is not looked up yet: then it is lost, and counted in drops. Results as of weft_listen().
+ * Threads: any. Blocks: no. Since: 0.1 */
 WEFT_API enum weft_err weft_packet(struct weft_node *n, const char *network, const char *address,
 	const struct weft_dial_options *o, int *fd, struct weft_detail *why);
 

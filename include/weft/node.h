@@ -77,7 +77,8 @@ struct weft_config {
 	const struct weft_peer_config *peers;
 	size_t peers_n;
 	uint16_t listen_port; /* 0 = any */
-	uint16_t mtu;         /* 1280 to 65535; 0 = fits the path to the peers */
+	uint16_t mtu; /* 1280 to 65535; 0 = fits the path to peers whose endpoint is an address,
+			 else 1420 */
 
 	/* Called for each line, from any thread of the library, never two at once for one node;
 	 * NULL = nothing is logged. text ends with a NUL and holds no key material. It must not
@@ -125,7 +126,8 @@ WEFT_API void weft_node_free(struct weft_node *n);
 
 /* Replaces the configuration: peers that stay keep their sessions, counters and endpoints;
  * addresses that stay are not touched, so sockets bound to them live on. log, state_dir, workers
- * and flags of c are ignored. On failure of the check nothing has changed.
+ * and flags of c are ignored. On failure of the check nothing has changed. The child that holds the
+ * namespace keeps what memory the program had at the start, old keys too, until weft_node_stop().
  * Results as of weft_node_new(), and WEFT_EADDRINUSE for another listen port.
  * Threads: any, one at a time for a node. Blocks: for the file. Since: 0.1 */
 WEFT_API enum weft_err weft_node_reload(
@@ -152,7 +154,8 @@ struct weft_stats {
 	uint64_t recovered;                  /* packets lost on the way and made good */
 	uint64_t events_lost;                /* events that found the queue full */
 };
-/* WEFT_ECLOSED: not started; WEFT_EINVAL: size. Threads: any. Blocks: some ms. Since: 0.1 */
+/* WEFT_ECLOSED: not started; WEFT_EINVAL: size. Threads: any. Blocks: some ms; while a reload is
+ * under way, until its end. Since: 0.1 */
 WEFT_API enum weft_err weft_node_stats(struct weft_node *n, struct weft_stats *out);
 
 /* A peer as it is now. */

@@ -109,7 +109,7 @@ static int
 parse(struct forward *f, int argc, char **argv, const char **what, bool *is_done)
 {
 	int c, rc = CLI_OK;
-	unsigned long v;
+	unsigned long v = 0;
 	optind = 0;
 	opterr = 0;
 	while (!rc && (c = getopt_long(argc, argv, ":L:R:v", longs, NULL)) != -1) {

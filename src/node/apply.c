@@ -68,6 +68,7 @@ struct change {
 	struct node_facts facts; /* as they were */
 	uint32_t mark;           /* wanted */
 	uint16_t mtu;            /* wanted */
+	bool has_matched;        /* peers were touched */
 };
 
 static bool
@@ -233,8 +234,8 @@ wait_for_addresses(const struct change *c)
 	}
 }
 
-/* The key that is there already ends no sessions. */
-static void
+/* The key that is there already ends no sessions. Returns whether it is another. */
+static bool
 set_key(const struct change *c)
 {
 	struct wg_out *out;
@@ -242,12 +243,14 @@ set_key(const struct change *c)
 	const struct conf_interface *i = &c->fresh->interface;
 	struct wg_device *d = node_lock(c->node, &out);
 	bool had_key = wg_device_private_key(d, was);
-	if (had_key != i->has_private_key ||
-		(had_key && !secret_is_equal(was, i->private_key, KEY_LEN))) {
+	bool is_new = had_key != i->has_private_key ||
+		      (had_key && !secret_is_equal(was, i->private_key, KEY_LEN));
+	if (is_new) {
 		wg_device_set_private_key(d, i->has_private_key ? i->private_key : NULL);
 	}
 	node_unlock(c->node);
 	secret_wipe(was, sizeof(was));
+	return is_new;
 }
 
 static enum weft_err
@@ -267,7 +270,7 @@ check(struct change *c)
 
 /* Sockets, MTU and peers: what is gone back on when the kernel refuses the rest. */
 static enum weft_err
-change_node(const struct change *c)
+change_node(struct change *c)
 {
 	enum weft_err e = set_mark(c, c->mark);
 	if (!e) {
@@ -277,6 +280,7 @@ change_node(const struct change *c)
 		e = set_port(c);
 	}
 	if (!e) {
+		c->has_matched = true;
 		e = match_peers(c->node, &c->before, &c->after, c->log);
 	}
 	return e;
@@ -318,7 +322,7 @@ go_back(const struct change *c)
 	if (!e && now.listen_port != c->facts.listen_port) {
 		e = node_set_listen_port(c->node, c->facts.listen_port);
 	}
-	if (!e) {
+	if (!e && c->has_matched) {
 		e = match_peers(c->node, &c->after, &c->before, &silent);
 		match_prune(c->node, &c->before, c->log);
 	}
@@ -337,7 +341,7 @@ apply_change(struct change *c)
 		return e;
 	}
 	if (!c->old) {
-		set_key(c);
+		(void)set_key(c);
 	}
 	e = change_node(c);
 	if (!e) {
@@ -353,7 +357,11 @@ apply_change(struct change *c)
 	if (c->old) {
 		drop_addresses(c);
 		match_prune(c->node, &c->after, c->log);
-		set_key(c);
+		if (set_key(c)) {
+			/* A peer with the key that was ours was left out above. */
+			enum weft_err late = match_peers(c->node, &c->after, &c->after, c->log);
+			(void)late; /* logged */
+		}
 	}
 	return WEFT_OK;
 }

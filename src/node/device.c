@@ -85,6 +85,10 @@ open_interface(struct node_device *d, const struct node_config *c, unsigned queu
 	if (!has_other_way || !c->no_tun) {
 		enum weft_err e = os_tun_open_in(&d->tun, &tc);
 		if (!has_other_way || (e != WEFT_EPERM && e != WEFT_ENOENT)) {
+			if (has_other_way && e) { /* which was quiet so far */
+				log_error(c->log, "%s: cannot create the interface: %s", c->name,
+					weft_err_text(e));
+			}
 			return e;
 		}
 		log_info(c->log, "%s: no /dev/net/tun: a veth pair takes its place", c->name);

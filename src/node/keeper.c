@@ -229,7 +229,9 @@ is_cut_off(struct keeper *k, struct mono now)
 static void
 renew_port(struct keeper *k, struct mono now)
 {
-	if (!is_cut_off(k, now)) {
+	struct node_facts facts;
+	node_facts(k->node, &facts);
+	if (facts.is_port_fixed || !is_cut_off(k, now)) {
 		return;
 	}
 	if (mono_diff_ns(now, k->renewed_at) > 2 * PORT_WAIT_MAX_NS) {
@@ -242,7 +244,6 @@ renew_port(struct keeper *k, struct mono now)
 	if (e == WEFT_EEXIST) {
 		return;
 	}
-	struct node_facts facts;
 	node_facts(k->node, &facts);
 	k->renewed_at = now;
 	k->renew_wait_ns =
@@ -290,7 +291,8 @@ keeper_reload(struct keeper *k, struct conf *fresh)
 	}
 	e = names_set(&k->names, fresh, os_clock_mono());
 	if (e) {
-		log_warn(&k->log, "names of endpoints: %s", weft_err_text(e));
+		log_warn(&k->log, "names of endpoints are not looked up until the next reload: %s",
+			weft_err_text(e));
 	}
 	if (k->conf) {
 		warn_of_fixed(k, &fresh->interface);

@@ -108,7 +108,7 @@ wants_endpoint(const struct census_peer *p, const struct census_peer *before, co
 	       !before->endpoint || !is_same_endpoint(before->endpoint, e);
 }
 
-/* Calls each with the entries of a, sorted, that b, sorted, does not have. */
+/* A walk over the entries of a, sorted, that b, sorted, does not have. */
 struct missing {
 	const struct ip_prefix *a, *b;
 	size_t a_n, b_n, i, k;

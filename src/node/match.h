@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the engine's peers those of a configuration by their difference: what is right already
- * is not touched. The device is locked for one peer, and for some hundred prefixes, at a time. */
+ * is not touched. The device is locked alone for one peer, and for some hundred prefixes, at a
+ * time; shared for all prefixes of one peer. */
 #ifndef WEFT_NODE_MATCH_H
 #define WEFT_NODE_MATCH_H
 

@@ -98,8 +98,10 @@ give(struct wg_device *d, struct wg_peer *p, bool must_move, const struct endpoi
 		!(n == 2 && endpoint_is_same_remote(&info.endpoint, &at[1]))) {
 		wg_peer_set_endpoint(p, &at[0]);
 	}
-	if (n == 2) {
-		struct endpoint now_at = wg_peer_endpoint(p);
+	struct endpoint now_at = wg_peer_endpoint(p);
+	if (n == 1) {
+		wg_peer_set_endpoint(p, &now_at); /* drops a rival that the name has no more */
+	} else {
 		wg_peer_set_rival(p, &at[endpoint_is_same_remote(&now_at, &at[0]) ? 1 : 0]);
 	}
 	if (info.keepalive_s && info.endpoint.addr.family == IP_FAMILY_NONE) {
@@ -229,12 +231,6 @@ names_fini(struct names *t)
 	*t = (struct names){0};
 }
 
-static bool
-is_wanted(const struct conf_endpoint *e)
-{
-	return e->host && (e->addr.family == IP_FAMILY_NONE || e->scope[0]);
-}
-
 static enum weft_err
 make_entry(struct names *t, const struct conf_peer *p, struct mono now, struct names_entry *out)
 {
@@ -277,6 +273,19 @@ keep_latest(struct names_entry *v, size_t n)
 	return kept;
 }
 
+/* An address without a scope needs no look-up; it only had to be seen, as the latest word. */
+static size_t
+keep_wanted(struct names_entry *v, size_t n)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].host || v[i].scope[0]) {
+			v[kept++] = v[i];
+		}
+	}
+	return kept;
+}
+
 static bool
 is_same(const struct names_entry *a, const struct names_entry *b)
 {
@@ -302,19 +311,28 @@ carry_over(struct names_entry *to, size_t to_n, const struct names_entry *from, 
 	}
 }
 
+static bool
+lacks_endpoint(const struct names *t, const struct names_entry *e)
+{
+	const struct wg_peer *p = wg_peer_find(node_lock_shared(t->node), e->key);
+	bool lacks = p && wg_peer_endpoint(p).addr.family == IP_FAMILY_NONE;
+	node_unlock_shared(t->node);
+	return lacks;
+}
+
 enum weft_err
 names_set(struct names *t, const struct conf *c, struct mono now)
 {
 	size_t cap = 0, n = 0;
 	for (size_t i = 0; i < c->peers_n; i++) {
-		cap += is_wanted(&c->peers[i].endpoint);
+		cap += c->peers[i].endpoint.host != NULL;
 	}
 	struct names_entry *v = calloc(cap ? cap : 1, sizeof(*v));
 	if (!v) {
 		return WEFT_ENOMEM;
 	}
 	for (size_t i = 0; i < c->peers_n; i++) {
-		if (!is_wanted(&c->peers[i].endpoint)) {
+		if (!c->peers[i].endpoint.host) {
 			continue;
 		}
 		enum weft_err e = make_entry(t, &c->peers[i], now, &v[n]);
@@ -326,11 +344,18 @@ names_set(struct names *t, const struct conf *c, struct mono now)
 	}
 	qsort(v, n, sizeof(*v), compare_entries);
 	n = keep_latest(v, n);
+	n = keep_wanted(v, n);
 	carry_over(v, n, t->v, t->n);
 	t->was_set = true;
 	free_entries(t->v, t->n);
 	t->v = v;
 	t->n = n;
+	for (size_t i = 0; i < n; i++) {
+		/* A peer that was removed by hand and is there again. */
+		if (v[i].name.state == NAME_STATE_KNOWN && lacks_endpoint(t, &v[i])) {
+			use(t, &v[i]);
+		}
+	}
 	return WEFT_OK;
 }
 

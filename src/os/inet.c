@@ -156,7 +156,11 @@ os_inet_accept(int listen_fd, bool is_nonblocking, int *fd, int *errnum)
 	int got;
 	do {
 		got = accept4(listen_fd, NULL, NULL, flags);
-	} while (got < 0 && (errno == EINTR || errno == ECONNABORTED));
+	} while (got < 0 && errno == EINTR);
+	if (got < 0 && errno == ECONNABORTED) {
+		return WEFT_EAGAIN; /* not tried again: that might block beyond the caller's
+				       deadline */
+	}
 	if (got < 0) {
 		return failed(errnum);
 	}

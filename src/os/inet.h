@@ -39,7 +39,8 @@ WEFT_MUST_CHECK enum weft_err os_inet_listen(int fd, int backlog, int *errnum);
 WEFT_MUST_CHECK enum weft_err os_inet_connect(int fd, const struct os_inet_name *to, int *errnum);
 /* What became of it. WEFT_EREFUSED, WEFT_EUNREACH, WEFT_ETIMEDOUT, others. */
 WEFT_MUST_CHECK enum weft_err os_inet_result(int fd, int *errnum);
-/* WEFT_EAGAIN: nobody waits, and listen_fd does not block; WEFT_EINVAL: it does not listen. */
+/* WEFT_EAGAIN: nobody waits, and listen_fd does not block, or who waited has gone; WEFT_EINVAL: it
+ * does not listen. */
 WEFT_MUST_CHECK enum weft_err os_inet_accept(
 	int listen_fd, bool is_nonblocking, int *fd, int *errnum);
 

@@ -83,7 +83,11 @@ read_packet(void *ctx, int fd, const struct iovec *iov, int n)
 		}
 		uint16_t type = load_be16(ether + TYPE_AT);
 		/* A TUN would not hand out anything else either. */
-		if ((type == TYPE_V4 || type == TYPE_V6) && take_off(vnet)) {
+		if (type == TYPE_V4 || type == TYPE_V6) {
+			if (!take_off(vnet)) {
+				memset(vnet, 0xff,
+					VNET_HDR_LEN); /* nobody reads that, and it is counted */
+			}
 			return len + VNET_HDR_LEN;
 		}
 	}

@@ -117,9 +117,10 @@ struct wg_peer *wg_peer_next(const struct wg_device *d, struct wg_peer *p);
 size_t wg_device_peer_count(const struct wg_device *d);
 void wg_peer_set_psk(struct wg_peer *p, const uint8_t psk[WG_KEY_LEN]); /* zeros = none */
 void wg_peer_set_endpoint(struct wg_peer *p, const struct endpoint *e);
-/* A second place where the peer may be, raced against its endpoint: an initiation without an
- * answer for 250 ms goes there, too, and where the answer comes from is the endpoint then. Ends
- * with the next session, and with the next endpoint set. Without memory there is no race. */
+/* A second place where the peer may be, raced against its endpoint: an initiation
+ * made after this that has no answer for 250 ms goes there, too, and where the answer comes from is
+ * the endpoint then. Ends with the next session, and with the next endpoint set. Without memory
+ * there is no race. */
 void wg_peer_set_rival(struct wg_peer *p, const struct endpoint *e);
 /* seconds 0 = off. Sends at once when it was off before and the peer has an endpoint. */
 void wg_peer_set_keepalive(struct wg_device *d, struct wg_peer *p, uint16_t seconds,

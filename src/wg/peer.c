@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "crypto/secret.h"
+#include "wg/engine.h"
 #include "wg/session.h"
 
 enum weft_err
@@ -107,6 +108,7 @@ wg_peer_set_rival(struct wg_peer *p, const struct endpoint *e)
 void
 wg_peer_drop_rival(struct wg_peer *p)
 {
+	wg_agenda_cancel(p, WG_TODO_RIVAL); /* a later rival has no initiation yet */
 	free(p->rival);
 	p->rival = NULL;
 }
