@@ -3,6 +3,8 @@
 
     A 10.0.1.1 ---- 10.0.1.2 B, where a name server answers for A, or does not"""
 
+from dataclasses import replace
+
 import pytest
 
 from lab import Fault, binary, pair, stays, wait_for, wait_ping
@@ -114,3 +116,18 @@ def test_fixed_port_stays_though_nobody_answers(wire):
     wire.a.ip("neigh add 10.0.1.77 lladdr 02:00:00:00:00:77 dev eth0")
     e.up(wire.a, WEFT, wire.b, WEFT)
     stays(lambda: e.a.dump().port == PORT, 22, "ListenPort was given", interval=0.5)
+
+
+def test_peer_that_was_removed_by_hand_comes_back_with_its_endpoint(wire, server):
+    e = named(wire).up(wire.a, WEFT, wire.b, WEFT)
+    wait_ping(wire.a, B4, 30)
+    wire.a.run("wg", "set", DEVICE, "peer", e.b_keys.public, "remove")
+    wire.a.run(binary(), "reload", DEVICE)
+    wait_for(lambda: e.a_sees().endpoint == f"{wire.b4}:{PORT}", 5, "its endpoint")
+
+
+def test_of_a_key_that_comes_twice_the_latest_endpoint_counts(wire, server):
+    e = named(wire)
+    e.a_conf.peers.append(replace(e.a_conf.peers[0], endpoint="192.0.2.7:1"))
+    e.up(wire.a, WEFT, wire.b, WEFT)
+    stays(lambda: e.a_sees().endpoint == "192.0.2.7:1" and server.asked == 0, 2, "the name is not looked up")

@@ -191,6 +191,25 @@ def test_file_with_faults_changes_nothing_and_is_explained(wire, tunnel):
     assert peer(tunnel.a)["handshakes"] == 1
 
 
+def test_refused_reload_leaves_a_roamed_peer_where_it_is(wire, tunnel):
+    wire.a.run("wg", "set", DEVICE, "peer", tunnel.b_keys.public, "endpoint", "10.0.1.77:7777")
+    taken = wire.a.udp_socket("0.0.0.0", 40000)
+    tunnel.a_conf.peers[0].endpoint = "10.0.1.66:6666"
+    tunnel.a_conf.port = 40000
+    tunnel.a.write(tunnel.a_conf)
+    assert "40000" in reload(tunnel.a, rc=1)
+    assert tunnel.a_sees().endpoint == "10.0.1.77:7777"
+    taken.close()
+
+
+def test_peer_with_the_key_that_was_ours_comes_with_the_reload_that_changes_it(wire, tunnel):
+    old = wire.a.out("wg", "show", DEVICE, "public-key").strip()
+    tunnel.a_conf.private = keys().private
+    tunnel.a_conf.peers.append(PeerConf(old, ["10.77.0.0/24"]))
+    rewrite(tunnel.a, tunnel.a_conf)
+    assert set(tunnel.a.dump().peers) == {tunnel.b_keys.public, old}
+
+
 def test_hangup_reads_the_file_again(wire, tunnel):
     tunnel.a_conf.peers[0].keepalive = 21
     tunnel.a.write(tunnel.a_conf)
