@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Budget: the bytes that the recoveries of all peers of a node may hold together, in encoders and
- * decoders. What is fixed a peer (struct fec_recovery) is not counted here.
+ * decoders. What is fixed a peer (struct fec_recovery, and struct fec_decoder without what it
+ * takes when it wakes) is not counted here.
  *
  * Nobody gets everything: what is only of use has to leave room for what is needed more. */
 #ifndef WEFT_FEC_BUDGET_H

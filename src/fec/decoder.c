@@ -54,7 +54,7 @@ fec_decoder_new(const struct fec_decoder_config *c, struct fec_decoder **out)
 	d->is_trusted = true;
 	d->skips = SKIPS_MAX;
 	d->last_repair_ns = d->last_ahead_ns = d->crowded_ns = d->refused_ns = FEC_NEVER_NS;
-	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX};
+	d->report = (struct fec_reporting){FEC_NEVER_NS, INT64_MAX, INT64_MAX, FEC_NEVER_NS};
 	fec_decoder_set_rtt(d, 0);
 	*out = d;
 	return WEFT_OK;

@@ -27,7 +27,7 @@ struct fec_decoder;
 struct fec_decoder_config {
 	const struct gf256 *gf;
 	uint32_t records; /* a power of two, 256..65536 */
-	uint32_t bytes;   /* ring of packets, 64 KiB..64 MiB; rounded down to a power of 2 */
+	uint32_t bytes;   /* of packets, 64 KiB..16 MiB; rounded down to that of 64 KiB */
 	uint32_t records_max, bytes_max; /* likewise, how far they grow; 0: not at all */
 	uint16_t packet_max; /* longest packet that can be stored or recovered; at least what the
 			      * other side protects, or repairs with longer ones are useless */
@@ -99,6 +99,10 @@ struct mono fec_decoder_deadline(const struct fec_decoder *d);
  * something is missing that has not been asked for within the last round trip; without within
  * 20 ms after totals have changed and nothing is missing; then none. */
 bool fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_feedback *f);
+
+/* The part of *f that tells of the newest packet: highest, received, clock and delay. False: none
+ * has come. */
+bool fec_decoder_newest(const struct fec_decoder *d, struct mono now, struct wire_ext_feedback *f);
 
 /* Grows if it was short of records or of bytes: every step twice as large. Also called without need
  * it costs a comparison. False: it was, and there is no memory or no budget; what it has stays. */

@@ -7,16 +7,16 @@
 #include "fec/symbol.h"
 
 static uint64_t
-size_of(const struct fec_decoder *d, uint32_t records, uint32_t bytes)
+decoder_bytes(const struct fec_decoder *d, uint32_t records, uint32_t bytes)
 {
 	return records * (sizeof(struct fec_record) + sizeof(struct fec_held) + sizeof(uint32_t)) +
-	       fec_store_size(bytes) + FEC_UNKNOWNS_MAX * ((uint64_t)d->packet_max + FEC_LEN_BYTES);
+	       fec_store_size(bytes) + fec_solver_size((size_t)d->packet_max + FEC_LEN_BYTES);
 }
 
 static bool
 take_memory(struct fec_decoder *d)
 {
-	d->size = size_of(d, d->records, d->bytes);
+	d->size = decoder_bytes(d, d->records, d->bytes);
 	if (!fec_budget_take(d->budget, d->size, FEC_BUDGET_NEED)) {
 		d->size = 0;
 		return false;
@@ -49,7 +49,7 @@ undo_budget:
 
 /* Room for what is held: the gap that TCP waits behind is a round trip long, and more. */
 static bool
-grow_records(struct fec_decoder *d, uint32_t n)
+grow_tables(struct fec_decoder *d, uint32_t n)
 {
 	if (!fec_gaps_grow(&d->gaps, n)) {
 		return false;
@@ -69,7 +69,7 @@ fec_decoder_grow(struct fec_decoder *d)
 	d->is_short_of_records = d->is_short_of_bytes = false;
 	bytes = bytes < d->bytes_max ? bytes : d->bytes_max;
 	bytes = bytes > d->bytes ? bytes : d->bytes;
-	uint64_t size = size_of(d, records, bytes);
+	uint64_t size = decoder_bytes(d, records, bytes);
 	if (!d->has_memory || size <= d->size) {
 		return true;
 	}
@@ -77,9 +77,9 @@ fec_decoder_grow(struct fec_decoder *d)
 		return false;
 	}
 	bool is_done = (bytes == d->bytes || fec_store_grow(&d->store, bytes)) &&
-		       (records == d->records || grow_records(d, records));
+		       (records == d->records || grow_tables(d, records));
 	d->bytes = (uint32_t)d->store.cap;
-	d->size = size_of(d, d->records, d->bytes);
+	d->size = decoder_bytes(d, d->records, d->bytes);
 	fec_budget_give(d->budget, size - d->size); /* where there was not all of it */
 	return is_done;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a decoder is made of, for the files that implement decoder.h: decoder.c (packets in, packets
- * out), repair.c (REPAIR frames and what follows from them), report.c (what a FEEDBACK says). */
+ * out), decoder_memory.c (what it takes and gives back), repair.c (REPAIR frames and what follows
+ * from them), report.c (what a FEEDBACK says). */
 #ifndef WEFT_FEC_DECODER_STATE_H
 #define WEFT_FEC_DECODER_STATE_H
 
@@ -21,6 +22,7 @@ struct fec_reporting {
 	int64_t last_ns;   /* last FEEDBACK */
 	int64_t due_ns;    /* missing counters are to be listed; INT64_MAX: none */
 	int64_t settle_ns; /* totals have changed: to be said by then; INT64_MAX: all said */
+	int64_t look_ns;   /* missing counters are not looked through before */
 };
 
 struct fec_decoder {
@@ -36,7 +38,7 @@ struct fec_decoder {
 	bool is_begun; /* a counter has been seen */
 	bool is_awake;
 	bool is_hold_off;   /* nothing waits */
-	bool has_memory;    /* taken at the first wake */
+	bool has_memory;    /* taken with a wake, until it has rested */
 	bool is_overflowed; /* gaps found now are our own socket's doing */
 	bool is_trusted;    /* the other side repairs: no loss went by without a REPAIR lately */
 	uint64_t next;      /* not awake: the counter that continues */

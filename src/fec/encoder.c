@@ -75,7 +75,7 @@ struct choice {
 };
 
 static uint64_t
-size_of(uint32_t records, uint32_t bytes, uint16_t frame_max)
+encoder_bytes(uint32_t records, uint32_t bytes, uint16_t frame_max)
 {
 	return sizeof(struct fec_encoder) + records * sizeof(struct record) +
 	       fec_store_size(bytes) + (GF256_ROWS_MAX - 1) * (size_t)frame_max;
@@ -90,7 +90,7 @@ fec_encoder_new(const struct fec_encoder_config *c, struct fec_encoder **out)
 		c->packet_max > FEC_PACKET_MAX || c->frame_max < FRAME_MIN) {
 		return WEFT_EINVAL;
 	}
-	uint64_t size = size_of(c->records, c->bytes, c->frame_max);
+	uint64_t size = encoder_bytes(c->records, c->bytes, c->frame_max);
 	if (!fec_budget_take(c->budget, size, c->use)) {
 		return WEFT_ENOMEM;
 	}
@@ -178,14 +178,14 @@ fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes, enum f
 		records <= RECORDS_MAX && (records & (records - 1)) == 0 && bytes <= FEC_STORE_MAX);
 	records = records > e->mask + 1 ? records : (uint32_t)e->mask + 1;
 	bytes = bytes > e->store.cap ? bytes : (uint32_t)e->store.cap;
-	uint64_t size = size_of(records, bytes, e->frame_max);
+	uint64_t size = encoder_bytes(records, bytes, e->frame_max);
 	if (!fec_budget_take(e->budget, size - e->size, use)) {
 		return false;
 	}
 	bool is_done = (records <= e->mask + 1 || grow_records(e, records)) &&
 		       (bytes <= e->store.cap || fec_store_grow(&e->store, bytes));
 	uint64_t taken = size;
-	e->size = size_of((uint32_t)e->mask + 1, (uint32_t)e->store.cap, e->frame_max);
+	e->size = encoder_bytes((uint32_t)e->mask + 1, (uint32_t)e->store.cap, e->frame_max);
 	fec_budget_give(e->budget, taken - e->size);
 	return is_done;
 }
@@ -453,6 +453,15 @@ choose_missing(const struct fec_encoder *e, struct choice *c, const struct fec_w
 	return is_any;
 }
 
+/* By how many counters a span that is too wide for its bitmap shrinks. */
+static uint64_t
+excess(const struct choice *c, size_t span, size_t max)
+{
+	size_t fixed = HEADER_MIN + FEC_LEN_BYTES + (size_t)c->len_max;
+	size_t bits = max > fixed ? 8 * (max - fixed) : 0;
+	return bits > 0 && span > bits ? span - bits : 1;
+}
+
 size_t
 fec_encoder_answer(struct fec_encoder *e, const struct fec_wanted *w, const struct fec_place *to)
 {
@@ -470,14 +479,15 @@ fec_encoder_answer(struct fec_encoder *e, const struct fec_wanted *w, const stru
 		if (!choose_missing(e, &c, w)) {
 			return 0;
 		}
-		if (frame_len((size_t)(last - c.first) + 1, c.k, c.len_max) <= max) {
+		size_t span = (size_t)(last - c.first) + 1;
+		if (frame_len(span, c.k, c.len_max) <= max) {
 			struct wire_ext_repair r = {.class = w->class, .why = WIRE_EXT_WHY_ANSWER};
 			return write_repair(e, &c, &r, to);
 		}
 		if (to->own % 2) {
-			last--;
+			last -= excess(&c, span, max);
 		} else {
-			first = c.first + 1;
+			first = c.first + excess(&c, span, max);
 		}
 	}
 	return 0;

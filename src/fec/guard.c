@@ -76,7 +76,7 @@ fec_guard_threshold_us(const struct fec_guard *g)
  * after the lost one, or if the packet before was calm too. */
 static bool
 is_calm(const struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample,
-	bool was_calm_lately)
+	bool has_edge, bool was_calm_lately)
 {
 	if (g->queue_us >= fec_guard_threshold_us(g) / 2) {
 		return false;
@@ -84,7 +84,7 @@ is_calm(const struct fec_guard *g, struct mono now, const struct fec_guard_sampl
 	if (g->loaded_at.ns == 0 || mono_diff_ns(now, g->loaded_at) > LOADED_LATELY_NS) {
 		return true;
 	}
-	if (sample->has_edge) {
+	if (has_edge) {
 		return true; /* it is the edge that was calm */
 	}
 	return was_calm_lately && sample->behind_ns <= BEHIND_NS;
@@ -148,7 +148,7 @@ fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sa
 	g->queue_us = above(g, has_edge ? sample->edge_delay_us : sample->delay_us);
 	if (g->queue_us > fec_guard_threshold_us(g)) {
 		blame(g, now);
-	} else if (is_calm(g, now, sample, was_calm_lately)) {
+	} else if (is_calm(g, now, sample, has_edge, was_calm_lately)) {
 		acquit(g, now);
 	} else if (g->queue_us < fec_guard_threshold_us(g) / 2 && ++g->drained >= DRAINED_MAX) {
 		acquit(g, now);

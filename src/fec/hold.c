@@ -92,10 +92,10 @@ add(struct fec_hold *h, const struct fec_held *p)
 
 /* At most as many are ready as are held, so there is room. */
 static void
-make_ready(struct fec_hold *h, struct fec_held *p)
+make_ready(struct fec_hold *h, uint32_t number)
 {
-	p->is_ready = true;
-	h->ready[h->ready_last & h->mask] = (uint32_t)(p - h->held);
+	h->held[number & h->mask].is_ready = true;
+	h->ready[h->ready_last & h->mask] = number;
 	h->ready_last++;
 }
 
@@ -106,7 +106,7 @@ fec_hold_add(struct fec_hold *h, const struct fec_held *p, struct fec_record *r)
 	if (!at) {
 		return false;
 	}
-	r->held = (uint32_t)(at - h->held);
+	r->held = (uint32_t)(h->last - 1);
 	r->is_held = true;
 	h->waiting_n[p->class]++;
 	return true;
@@ -117,7 +117,7 @@ fec_hold_add_ready(struct fec_hold *h, const struct fec_held *p)
 {
 	struct fec_held *at = add(h, p);
 	if (at) {
-		make_ready(h, at);
+		make_ready(h, (uint32_t)(h->last - 1));
 	}
 	return at != NULL;
 }
@@ -125,7 +125,7 @@ fec_hold_add_ready(struct fec_hold *h, const struct fec_held *p)
 bool
 fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint64_t counter, uint8_t ecn)
 {
-	struct fec_held *p = &h->held[r->held];
+	struct fec_held *p = &h->held[r->held & h->mask];
 	/* The record does not say whether it was ever held; others may have its number by now. */
 	bool is_here = ((r->held - h->first) & h->mask) < h->last - h->first;
 	if (!is_here || p->counter != counter || p->is_done) {
@@ -139,11 +139,11 @@ fec_hold_confirm(struct fec_hold *h, const struct fec_record *r, uint64_t counte
 void
 fec_hold_release(struct fec_hold *h, struct fec_record *r)
 {
-	struct fec_held *p = &h->held[r->held];
+	struct fec_held *p = &h->held[r->held & h->mask];
 	weft_dassert(r->is_held && !p->is_ready && !p->is_done);
 	r->is_held = false;
 	h->waiting_n[p->class]--;
-	make_ready(h, p);
+	make_ready(h, r->held);
 }
 
 static bool
@@ -199,14 +199,15 @@ fec_hold_until(const struct fec_hold *h, const struct fec_gaps *g, int64_t hold_
 const struct fec_held *
 fec_hold_peek(const struct fec_hold *h)
 {
-	return fec_hold_has_ready(h) ? &h->held[h->ready[h->ready_first & h->mask]] : NULL;
+	return fec_hold_has_ready(h) ? &h->held[h->ready[h->ready_first & h->mask] & h->mask]
+				     : NULL;
 }
 
 void
 fec_hold_pop(struct fec_hold *h)
 {
 	weft_dassert(fec_hold_has_ready(h));
-	h->held[h->ready[h->ready_first & h->mask]].is_done = true;
+	h->held[h->ready[h->ready_first & h->mask] & h->mask].is_done = true;
 	h->ready_first++;
 	while (h->first != h->last && h->held[h->first & h->mask].is_done) {
 		h->first++;

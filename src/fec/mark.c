@@ -12,6 +12,8 @@ fec_marks_report(
 {
 	m->lost += lost;
 	m->hidden += recovered;
+	/* What comes late may be recovered without being lost. */
+	m->hidden = m->hidden < m->lost + LATELY_LOST ? m->hidden : m->lost + LATELY_LOST;
 	while (m->lost > LATELY_LOST) {
 		m->lost /= 2;
 		m->hidden /= 2;

@@ -25,8 +25,7 @@
 #define ANSWERS_SAVED_MIN 512.0
 #define ANSWERS_A_FLIGHT 3.0
 #define ANSWERS_FLIGHT_MAX 8192.0
-/* The same in bytes, so that small sources do not earn answers over large ones. More of them, since
- * an answer is as long as the longest that it covers. */
+/* The same in bytes, so that small sources do not earn answers over large ones. */
 #define ANSWER_BYTES_A_BYTE 2.0
 /* "Lately": halved when so many bytes of sources have passed. */
 #define LATELY_BYTES 4e6

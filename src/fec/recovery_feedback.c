@@ -68,12 +68,12 @@ note_edge(const struct fec_session *s, uint64_t highest, const struct wire_ext_f
 }
 
 static void
-note_times(const struct fec_session *s, struct mono now, uint64_t highest,
+sample_times(const struct fec_session *s, struct mono now, uint64_t highest,
 	const struct wire_ext_feedback *f, struct fec_report *out)
 {
 	const struct fec_trail_stamp *t = fec_trail_find(&s->trail, highest);
-	if (!t) {
-		return;
+	if (!t || f->received == 0) {
+		return; /* forgotten; or nothing has arrived, and `highest` is no packet */
 	}
 	int64_t rtt = mono_diff_ns(now, t->at) - (int64_t)f->delay_us * WEFT_NS_PER_US;
 	if (rtt <= 0) {
@@ -114,9 +114,24 @@ note_outcome(struct fec_recovery *r, const struct wire_ext_feedback *before,
 }
 
 static double
-least(double a, double b)
+lesser(double a, double b)
 {
 	return a < b ? a : b;
+}
+
+/* Bytes of the answers that wait: they are paid for when they leave. */
+static double
+queued_bytes(const struct fec_recovery *r)
+{
+	double sum = 0;
+	for (int i = 0; i < FEC_SESSIONS; i++) {
+		const struct fec_schedule *s = &r->sessions[i].schedule;
+		for (unsigned k = 0; k < s->answers_n; k++) {
+			const struct fec_answer *a = &s->answers[(s->answer + k) % FEC_ANSWERS_MAX];
+			sum += (double)a->n * r->source_len[a->class];
+		}
+	}
+	return sum;
 }
 
 /* How many repairs may go out of those that were asked for. */
@@ -124,11 +139,12 @@ static uint8_t
 allowed(struct fec_recovery *r, enum wire_ext_class class, double n)
 {
 	double len = r->source_len[class] > 0 ? r->source_len[class] : 1;
-	double max = least(r->answers, r->answer_bytes / len);
+	double queued = queued_bytes(r);
+	double max = lesser(r->answers, (r->answer_bytes - queued) / len);
 	if (r->controller.plan.has_byte_limit) {
-		max = least(max, r->purse / len);
+		max = lesser(max, (r->purse - queued) / len);
 	}
-	n = least(least(n + 0.5, max), 255);
+	n = lesser(lesser(n + 0.5, max), 255);
 	n = n < 0 ? 0 : n;
 	r->answers -= (double)(uint8_t)n;
 	return (uint8_t)n;
@@ -159,7 +175,7 @@ static double
 margin(const struct fec_recovery *r, double n)
 {
 	double p = r->controller.all.share;
-	return p > MARGIN_SHARE ? (2 + n / 6) * least(1, (p - MARGIN_SHARE) * 4) : 0;
+	return p > MARGIN_SHARE ? (2 + n / 6) * lesser(1, (p - MARGIN_SHARE) * 4) : 0;
 }
 
 /* Repairs over the sources that a block misses, shared between the classes as these are. The
@@ -211,6 +227,7 @@ answer_block(struct fec_recovery *r, struct fec_session *s, uint64_t highest,
 		}
 		a[c].n = is_told ? allowed_word(r) : allowed(r, a[c].class, part);
 		if (a[c].n > 0 && !fec_schedule_answer(&s->schedule, &a[c])) {
+			r->answers += a[c].n;
 			return;
 		}
 	}
@@ -246,7 +263,7 @@ fec_recovery_feedback(struct fec_recovery *r, struct mono now, struct fec_sessio
 		return false;
 	}
 	if (difference(&s->seen, f, &report)) {
-		note_times(s, now, highest, f, &report);
+		sample_times(s, now, highest, f, &report);
 		note_outcome(r, &s->seen, f, &report);
 		fec_controller_report(&r->controller, now, &report);
 		uint32_t recovered = f->recovered_ahead - s->seen.recovered_ahead +

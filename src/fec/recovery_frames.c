@@ -150,8 +150,12 @@ fec_recovery_frame(struct fec_recovery *r, struct mono now, uint64_t session, ui
 			note_shown(s, &job, counter);
 		} else {
 			/* Sources may have been forgotten since it fell due. The counter is taken,
-			 * and a frame that says nothing new is better than a gap: the last
-			 * FEEDBACK. */
+			 * and a frame that says little is better than a gap: the last FEEDBACK,
+			 * with the times of now, since the other side measures by them. */
+			if (s->decoder) {
+				(void)fec_decoder_newest(s->decoder, now, &s->due);
+			}
+			s->due.edge_back = 0;
 			len = wire_ext_feedback_encode(&s->due, out, cap);
 		}
 	}

@@ -13,7 +13,7 @@
 #define KEEP_RTT_UNKNOWN_NS (10 * WEFT_NS_PER_MS)
 #define RECORDS_A_PACKET 1.5
 #define RECORDS_MIN 4096u
-/* A slow flow may be asked for what is older than that: a receiver waits 200 ms at least. */
+/* A receiver waits 200 ms at least: of flows of up to 40 Mbit/s all that is remembered. */
 #define STORE_BYTES_MIN (1u << 20)
 #define STORE_BYTES_LEAST (256u << 10) /* where the budget allows no more */
 /* At first, since the round trip may be one that a standing queue made: 135 ms were believed of 10
@@ -71,6 +71,7 @@ refused(struct fec_recovery *r, struct mono now)
 {
 	r->stats.memory_refusals++;
 	r->starved_until = mono_add_ns(now, FEC_STARVED_NS);
+	r->was_calm_refusal = !r->controller.is_armed;
 }
 
 void
@@ -78,8 +79,10 @@ fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now
 {
 	uint32_t n, bytes;
 	int64_t keep_ns = window_ns(r);
-	if (s->decoder && !fec_decoder_grow(s->decoder)) {
+	if (s->decoder && !mono_is_before(now, r->decoder_starved_until) &&
+		!fec_decoder_grow(s->decoder)) {
 		r->stats.memory_refusals++;
+		r->decoder_starved_until = mono_add_ns(now, FEC_STARVED_NS);
 	}
 	if (!s->is_given || s->is_calm) {
 		return;
@@ -130,7 +133,7 @@ struct fec_encoder *
 fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s, struct mono now)
 {
 	bool is_armed = r->controller.is_armed;
-	bool may_ask = !mono_is_before(now, r->starved_until);
+	bool may_ask = !mono_is_before(now, r->starved_until) || (is_armed && r->was_calm_refusal);
 	if (s->encoder && s->is_calm && is_armed && may_ask) {
 		if (fec_encoder_grow(s->encoder, records(r), store_bytes(r), FEC_BUDGET_GROWTH) ||
 			fec_encoder_grow(

@@ -22,6 +22,10 @@
 /* Nearly what the solver holds: answers to one block come together, before those to the next.
  * `want` says up to 64. */
 #define BLOCK_COUNTERS_MAX 60
+/* How long 1024 records that were looked through keep the next look away: 65,536 take some 0.25 ms,
+ * and a peer that lets packets come late can make something seem due with each. Less than APART_NS
+ * for all of them, so that nothing is said later for it. */
+#define LOOK_A_1024_NS (30 * WEFT_NS_PER_US)
 
 /* A block that is being written. Those listed behind the last due one are cut off in the end. */
 struct listing {
@@ -53,8 +57,9 @@ fec_report_at(const struct fec_decoder *d)
 {
 	const struct fec_reporting *r = &d->report;
 	int64_t at = r->settle_ns;
-	if (d->gaps.lost_missing_n > 0 && r->due_ns < at) {
-		at = r->due_ns;
+	int64_t due = r->due_ns > r->look_ns ? r->due_ns : r->look_ns;
+	if (d->gaps.lost_missing_n > 0 && due < at) {
+		at = due;
 	}
 	if (at == INT64_MAX) {
 		return MONO_NEVER;
@@ -87,7 +92,7 @@ due_again_ns(const struct fec_decoder *d, const struct fec_record *r)
 }
 
 static bool
-is_hopeless(const struct fec_decoder *d, const struct fec_record *r)
+is_overdue(const struct fec_decoder *d, const struct fec_record *r)
 {
 	int64_t wait_ns =
 		WAIT_ROUNDS * d->rtt_ns > WAIT_MIN_NS ? WAIT_ROUNDS * d->rtt_ns : WAIT_MIN_NS;
@@ -173,12 +178,13 @@ list_missing(struct fec_decoder *d, struct wire_ext_feedback *f)
 	struct fec_gaps *g = &d->gaps;
 	struct listing l = {.f = f, .next_ns = INT64_MAX};
 	bool is_first = true;
-	for (uint64_t counter = g->oldest; counter < g->ripe; counter++) {
+	uint64_t begin = g->oldest, counter;
+	for (counter = begin; counter < g->ripe; counter++) {
 		struct fec_record *r = &g->records[counter & g->mask];
 		if (r->state != FEC_STATE_MISSING) {
 			continue;
 		}
-		if (due_again_ns(d, r) <= d->now.ns && is_hopeless(d, r)) {
+		if (due_again_ns(d, r) <= d->now.ns && is_overdue(d, r)) {
 			d->is_trusted = d->is_trusted && d->last_repair_ns >= r->detected_ns;
 			fec_gaps_give_up(g, r);
 			fec_report_changed(d);
@@ -200,6 +206,20 @@ list_missing(struct fec_decoder *d, struct wire_ext_feedback *f)
 		g->oldest = g->ripe;
 	}
 	d->report.due_ns = l.next_ns;
+	d->report.look_ns = d->now.ns + (int64_t)((counter - begin) / 1024) * LOOK_A_1024_NS;
+}
+
+bool
+fec_decoder_newest(const struct fec_decoder *d, struct mono now, struct wire_ext_feedback *f)
+{
+	if (!d->is_begun) {
+		return false;
+	}
+	f->highest = (uint32_t)((d->is_awake ? d->gaps.high : d->next) - 1);
+	f->received = (uint32_t)d->stats.received;
+	f->clock_us = (uint32_t)(d->highest_at.ns / WEFT_NS_PER_US);
+	f->delay_us = (uint32_t)((now.ns - d->highest_at.ns) / WEFT_NS_PER_US);
+	return true;
 }
 
 bool
@@ -219,15 +239,12 @@ fec_decoder_feedback(struct fec_decoder *d, struct mono now, struct wire_ext_fee
 		fec_decoder_settle(d);
 		return false;
 	}
-	f->highest = (uint32_t)(d->gaps.high - 1);
-	f->received = (uint32_t)d->stats.received;
+	(void)fec_decoder_newest(d, now, f);
 	f->lost = (uint32_t)d->gaps.lost;
 	f->runs = (uint32_t)d->gaps.runs;
 	f->recovered_ahead = (uint32_t)d->stats.recovered_ahead;
 	f->recovered_answer = (uint32_t)d->stats.recovered_answer;
 	f->given_up = (uint32_t)d->gaps.given_up;
-	f->clock_us = (uint32_t)(d->highest_at.ns / WEFT_NS_PER_US);
-	f->delay_us = (uint32_t)((now.ns - d->highest_at.ns) / WEFT_NS_PER_US);
 	uint64_t back = d->gaps.high - 1 - d->edge;
 	f->edge_back = d->edge_at.ns != 0 && back <= UINT16_MAX ? (uint16_t)back : 0;
 	f->edge_us = (uint32_t)((d->highest_at.ns - d->edge_at.ns) / WEFT_NS_PER_US);

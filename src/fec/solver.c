@@ -16,11 +16,23 @@ bit(unsigned i)
 	return UINT64_C(1) << i;
 }
 
+static size_t
+stride_of(size_t len_max)
+{
+	return (len_max + 63) & ~(size_t)63;
+}
+
+size_t
+fec_solver_size(size_t len_max)
+{
+	return FEC_UNKNOWNS_MAX * stride_of(len_max);
+}
+
 bool
 fec_solver_init(struct fec_solver *s, const struct gf256 *gf, size_t len_max)
 {
-	size_t stride = (len_max + 63) & ~(size_t)63;
-	uint8_t *bytes = malloc(FEC_UNKNOWNS_MAX * stride);
+	size_t stride = stride_of(len_max);
+	uint8_t *bytes = malloc(fec_solver_size(len_max));
 	if (!bytes) {
 		return false;
 	}

@@ -41,6 +41,8 @@ struct fec_solver {
 	} pending_parts[FEC_UNKNOWNS_MAX]; /* multiples of rows to add */
 };
 
+/* What a solver of that len_max takes. */
+size_t fec_solver_size(size_t len_max);
 /* len_max: longest equation in bytes. False: no memory. */
 bool fec_solver_init(struct fec_solver *s, const struct gf256 *gf, size_t len_max);
 void fec_solver_fini(struct fec_solver *s);

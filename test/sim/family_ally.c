@@ -155,6 +155,8 @@ sim_run_mixed(struct sim_world *w, uint64_t *sums)
 	}
 	sim_world_must_converge(w);
 	must_agree(w);
+	sim_check(w->report, w->ledger.marked <= 8, "%llu marks",
+		(unsigned long long)w->ledger.marked);
 	sim_sum_up(w, sums);
 	sim_world_fini(w);
 }

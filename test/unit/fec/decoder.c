@@ -633,6 +633,15 @@ it_grows_with_what_waits_and_within_the_budget(void **state)
 		send_wakers(&l);
 		wake(&l, 1);
 		line_arrive(&l, 1, l.first + 1);
+		/* The rings of what waits have gone round when they grow. */
+		for (int k = 0; k < 6; k++) {
+			line_source(&l, 1, PACKET_TCP_DATA, 300);
+			for (int i = 0; i < 40; i++) {
+				line_arrive(&l, 1, line_source(&l, 1, PACKET_TCP_DATA, 300));
+			}
+			line_arrive(&l, 1, line_ahead(&l, LARGE, 41));
+			line_take(&l, 1);
+		}
 		uint64_t first = line_source(&l, 1, PACKET_TCP_DATA, 1000);
 		size_t before = l.log_n;
 		for (int i = 0; i < WAITING; i++) {

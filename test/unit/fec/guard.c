@@ -119,6 +119,26 @@ what_arrives_all_at_once_stood_in_no_queue(void **state)
 	assert_true(s.g.is_loaded);
 }
 
+/* What left before the pause stood in the queue; what left behind it did not. */
+static void
+an_edge_that_is_not_believed_does_not_acquit(void **state)
+{
+	(void)state;
+	struct story s;
+	story_begin(&s);
+	loss_at(&s, 45 * MS);
+	assert_true(s.g.is_loaded);
+	pass_ms(&s, 10);
+	struct fec_guard_sample sample = {.delay_us = LEAST + 500,
+		.behind_ns = 50 * WEFT_NS_PER_MS,
+		.has_edge = true,
+		.edge_delay_us = LEAST + 45 * MS,
+		.edge_lead_us = 15 * MS,
+		.edge_gap_us = 1100};
+	fec_guard_sample(&s.g, s.now, &sample);
+	assert_true(s.g.is_loaded);
+}
+
 static void
 slow_pings_acquit_after_a_few_losses(void **state)
 {
@@ -154,6 +174,7 @@ main(void)
 			on_a_line_that_loses_by_itself_a_queue_is_believed_after_three_moments),
 		cmocka_unit_test(moments_between_calm_losses_are_no_queue),
 		cmocka_unit_test(what_arrives_all_at_once_stood_in_no_queue),
+		cmocka_unit_test(an_edge_that_is_not_believed_does_not_acquit),
 		cmocka_unit_test(slow_pings_acquit_after_a_few_losses),
 	};
 	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);

@@ -587,6 +587,32 @@ a_spent_budget_leaves_a_peer_unprotected_and_says_so(void **state)
 	assert_int_equal(budget.bytes, 0);
 }
 
+/* What is refused to a calm peer is not refused to one in need. */
+static void
+a_calm_peer_without_memory_gets_some_when_it_is_armed(void **state)
+{
+	(void)state;
+	struct fec_budget budget = {.bytes_max = 500000};
+	struct fec_recovery_config c = {.policy = automatic,
+		.packet_max = FEC_LINK_MTU,
+		.frame_max = FEC_LINK_FRAME_MAX,
+		.budget = &budget};
+	struct alone a = {.now = {S}, .counter = 5};
+	struct fec_recovery_stats s;
+	assert_int_equal(fec_recovery_new(&c, &a.r), 0);
+	alone_send(&a, 100);
+	fec_recovery_stats(a.r, &s);
+	assert_int_equal(s.memory, 0);
+	assert_int_equal(s.memory_refusals, 1);
+	struct wire_ext_feedback f = {.highest = 104, .received = 90, .lost = 10, .runs = 10};
+	assert_true(alone_feedback(&a, &f));
+	alone_send(&a, 1);
+	fec_recovery_stats(a.r, &s);
+	assert_in_range(s.memory, 256u << 10, budget.bytes_max);
+	assert_int_not_equal(s.why, FEC_WHY_MEMORY);
+	fec_recovery_free(a.r);
+}
+
 static void
 what_a_peer_asks_for_is_bounded(void **state)
 {
@@ -851,6 +877,7 @@ main(void)
 		cmocka_unit_test(fixed_sends_its_share_from_the_first_packet),
 		cmocka_unit_test(a_repair_does_not_leave_with_all_that_it_covers),
 		cmocka_unit_test(a_spent_budget_leaves_a_peer_unprotected_and_says_so),
+		cmocka_unit_test(a_calm_peer_without_memory_gets_some_when_it_is_armed),
 		cmocka_unit_test(what_a_peer_asks_for_is_bounded),
 		cmocka_unit_test(what_a_peer_asks_for_before_it_was_sent_is_no_answer),
 		cmocka_unit_test(words_about_what_is_no_source_are_bounded_as_answers_are),
