@@ -108,7 +108,12 @@ def write_files(tmp_path):
     for parent in list(tmp_path.parents)[:3]:
         if parent != Path("/tmp") and parent != Path("/"):
             parent.chmod(0o755)
-    return server, client
+    return server, client, port
+
+
+def wait_for_port(port):
+    """A handshake that nobody takes is repeated after 5 s only."""
+    wait_for(lambda: f":{port:04X} " in Path("/proc/net/udp").read_text(), 30, "the server's port")
 
 
 @pytest.fixture(params=["root", "nobody"])
@@ -117,29 +122,51 @@ def user(request):
     return {} if request.param == "root" else {"user": 65534, "group": 65534, "extra_groups": []}
 
 
+def echo(daemon, argv, **how):
+    """What a client says; None as long as nobody listens."""
+    r = subprocess.run(argv, capture_output=True, text=True, timeout=60, **how)
+    assert daemon.poll() is None, r.stderr
+    return r if r.returncode == 0 or "refused" not in r.stderr + r.stdout else None
+
+
 @pytest.mark.parametrize("is_static", [False, True])
 def test_examples_echo_as_any_user(root, tmp_path, user, is_static):
-    server, client = write_files(tmp_path)
+    server, client, port = write_files(tmp_path)
     programs = [build_example(root, tmp_path, n, is_static) for n in ("echo_server", "echo_client")]
     python = {**os.environ, "LD_LIBRARY_PATH": str(find(root, "libweft.so").parent)}
     log = tmp_path / "log"
     with open(log, "w") as out:
         daemon = subprocess.Popen([programs[0], server, "7"], stdout=out, stderr=out, **user)
     try:
+        wait_for_port(port)
         for host, argv in (("server", [programs[1]]), ("10.9.0.1", [programs[1]]), ("[fd09::1]", [programs[1]]),
                            ("server", ["/usr/bin/python3", TOP / "examples" / "echo.py"])):
-            def echo():
-                r = subprocess.run([*argv, client, f"{host}:7", "hello overlay"], env=python, capture_output=True, text=True, timeout=30, **user)
-                assert daemon.poll() is None, log.read_text()
-                # Until the server is up nobody listens there.
-                return r if r.returncode == 0 or "refused" not in r.stderr + r.stdout else None
-            r = wait_for(echo, 20, "an echo")
-            assert (r.returncode, r.stdout.strip()) == (0, "hello overlay"), r.stderr
+            r = wait_for(lambda: echo(daemon, [*argv, client, f"{host}:7", "hello overlay"], env=python, **user), 20, "an echo")
+            assert (r.returncode, r.stdout.strip()) == (0, "hello overlay"), (r.stderr, log.read_text())
         wait_for(lambda: log.read_text().count("client from ") == 4, 5, "four lines of the server")
         assert "client from [fd09::2]:" in log.read_text()
     finally:
         daemon.send_signal(signal.SIGTERM)
         daemon.wait()
+
+
+def test_valgrind_finds_nothing_in_the_examples(root, tmp_path):
+    """It knows no epoll_pwait2() and no pidfd_open(): the library does without."""
+    server, client, port = write_files(tmp_path)
+    programs = [build_example(root, tmp_path, n, False) for n in ("echo_server", "echo_client")]
+    valgrind = ["valgrind", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite"]
+    log = tmp_path / "log"
+    with open(log, "w") as out:
+        daemon = subprocess.Popen([*valgrind, programs[0], server, "7"], stdout=out, stderr=out)
+    try:
+        wait_for_port(port)
+        r = wait_for(lambda: echo(daemon, [*valgrind, programs[1], client, "server:7", "hello overlay"]), 60, "an echo")
+        assert (r.returncode, r.stdout.strip()) == (0, "hello overlay"), (r.stderr, log.read_text())
+    finally:
+        daemon.send_signal(signal.SIGTERM)
+        daemon.wait()
+    assert "ERROR SUMMARY: 0 errors" in r.stderr
+    assert "ERROR SUMMARY: 0 errors" in log.read_text()
 
 
 def test_example_says_what_is_wrong(root, tmp_path):
