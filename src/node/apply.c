@@ -100,6 +100,24 @@ remove_addresses(struct node *n, const struct conf *of, const struct conf *but, 
 	return had4;
 }
 
+/* Container runtimes like to switch IPv6 off. */
+static const char *
+why_no_address(const struct node_device *dev, const struct ip_prefix *p)
+{
+	char key[64], value[8] = "";
+	if (p->addr.family != IP_FAMILY_V6 || dev->is_private) {
+		return "";
+	}
+	snprintf(key, sizeof(key), "net/ipv6/conf/%s/disable_ipv6", dev->name);
+	if (os_sysctl_read(key, value, sizeof(value))) {
+		return ": this kernel has no IPv6; leave the address out";
+	}
+	return value[0] == '1' ? ": IPv6 is switched off here: sysctl -w "
+				 "net.ipv6.conf.default.disable_ipv6=0 (Docker, Podman: --sysctl "
+				 "net.ipv6.conf.default.disable_ipv6=0), or leave the address out"
+			       : "";
+}
+
 static enum weft_err
 add_addresses(const struct change *c)
 {
@@ -112,8 +130,8 @@ add_addresses(const struct change *c)
 		enum weft_err e = os_netlink_addr_add(dev->netlink, dev->ifindex, p);
 		if (e && e != WEFT_EEXIST) { /* it may be given twice */
 			char text[IP_PREFIX_TEXT_MAX];
-			log_error(c->log, "cannot add address %s: %s", ip_prefix_format(p, text),
-				os_netlink_error_text(dev->netlink));
+			log_error(c->log, "cannot add address %s: %s%s", ip_prefix_format(p, text),
+				os_netlink_error_text(dev->netlink), why_no_address(dev, p));
 			remove_addresses(c->node, c->fresh, c->old, i);
 			return e;
 		}

@@ -7,12 +7,14 @@
 #include "node/census.h"
 #include "node/device.h"
 #include "node/left.h"
+#include "node/table.h"
 #include "os/file.h"
 #include "os/netlink.h"
 
 /* wg-quick's first candidate for the table and mark of a default route. */
 #define TABLE_FIRST 51820u
 #define TABLE_TRIES 1000u
+#define VALID_MARK "net/ipv4/conf/all/src_valid_mark"
 
 static unsigned
 family_slot(enum ip_family f)
@@ -68,18 +70,39 @@ wants_route(const struct apply_traces *t, const struct conf *c, const struct ip_
 	case CONF_TABLE_AUTO:
 		return p->bits == 0 || !is_connected(c, p);
 	case CONF_TABLE_NUMBER:
+	case CONF_TABLE_NAME:
 		return true;
 	case CONF_TABLE_OFF:
-	case CONF_TABLE_NAME: /* was refused */
 		break;
 	}
 	return false;
+}
+
+/* The table that the file gives; 0: none. WEFT_ENOENT: a name that nobody knows. */
+static enum weft_err
+find_given(const struct conf *c, const struct apply_traces *t, uint32_t *table)
+{
+	*table = 0;
+	if (t->is_private) {
+		return WEFT_OK;
+	}
+	if (c->interface.table == CONF_TABLE_NUMBER) {
+		*table = c->interface.table_number;
+	}
+	return c->interface.table == CONF_TABLE_NAME
+		       ? table_by_name("", c->interface.table_name, table)
+		       : WEFT_OK;
 }
 
 /* All routes that the file asks for, sorted, each once. mark: the table of default routes. */
 static enum weft_err
 plan(const struct conf *c, uint32_t mark, struct apply_traces *to)
 {
+	uint32_t table;
+	enum weft_err e = find_given(c, to, &table);
+	if (e) {
+		return e; /* the file of names has changed a moment ago */
+	}
 	size_t n = 0;
 	for (size_t i = 0; i < c->peers_n; i++) {
 		n += c->peers[i].allowed.n;
@@ -88,8 +111,6 @@ plan(const struct conf *c, uint32_t mark, struct apply_traces *to)
 	if (!all) {
 		return WEFT_ENOMEM;
 	}
-	bool has_number = c->interface.table == CONF_TABLE_NUMBER && !to->is_private;
-	uint32_t table = has_number ? c->interface.table_number : 0;
 	n = 0;
 	for (size_t i = 0; i < c->peers_n; i++) {
 		for (size_t k = 0; k < c->peers[i].allowed.n; k++) {
@@ -295,6 +316,28 @@ remove_rules(const struct apply_traces *t, enum ip_family family, const struct l
 
 static const enum ip_family families[2] = {IP_FAMILY_V4, IP_FAMILY_V6};
 
+/* In a container /proc/sys is often read-only; what somebody has set already need not be set. */
+static void
+set_valid_mark(const struct log *log)
+{
+	char now[8] = "";
+	enum weft_err e = os_sysctl_read(VALID_MARK, now, sizeof(now));
+	if (!e && now[0] == '1') {
+		return;
+	}
+	e = os_sysctl_write(VALID_MARK, "1");
+	if (e) {
+		log_warn(log,
+			"cannot set net.ipv4.conf.all.src_valid_mark (%s): where rp_filter is "
+			"strict "
+			"(1) the default route does not work. Is /proc/sys read-only, as in many "
+			"containers? Then set it from outside: sysctl -w "
+			"net.ipv4.conf.all.src_valid_mark=1 in this network namespace, or --sysctl "
+			"net.ipv4.conf.all.src_valid_mark=1 for Docker and Podman",
+			weft_err_text(e));
+	}
+}
+
 /* Of r->to: those of the same table are there already. */
 static enum weft_err
 begin_rules(struct route_change *r, const struct apply_traces *t, const struct log *log)
@@ -330,10 +373,8 @@ begin_rules(struct route_change *r, const struct apply_traces *t, const struct l
 	}
 	/* Replies to marked packets come in unmarked: strict reverse path filters must look at the
 	 * mark of the connection. */
-	if (r->adds_rules[0] && os_sysctl_write("net/ipv4/conf/all/src_valid_mark", "1")) {
-		log_warn(log,
-			"cannot set net.ipv4.conf.all.src_valid_mark: with a strict rp_filter the "
-			"default route does not work");
+	if (r->adds_rules[0]) {
+		set_valid_mark(log);
 	}
 	return WEFT_OK;
 }
@@ -341,12 +382,15 @@ begin_rules(struct route_change *r, const struct apply_traces *t, const struct l
 enum weft_err
 route_check(const struct conf *c, const struct apply_traces *t, const struct log *log)
 {
-	if (c->interface.table == CONF_TABLE_NAME && !t->is_private) {
-		log_error(log, "Table = %s: names of tables are not supported; give its number",
-			c->interface.table_name);
-		return WEFT_ENOTSUP;
+	uint32_t table;
+	enum weft_err e = find_given(c, t, &table);
+	if (e) {
+		log_error(log,
+			"Table = %s: no table is called that in " TABLE_FILES
+			": add a line \"NUMBER %s\" there, or give the number here",
+			c->interface.table_name, c->interface.table_name);
 	}
-	return WEFT_OK;
+	return e;
 }
 
 enum weft_err

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Routes to the peers' AllowedIPs, and the policy routing that a default route needs: what
- * wg-quick does for Table = auto, off or a number. In a private namespace all are plain routes,
- * whatever Table says. */
+ * wg-quick does for Table = auto, off, a number or a name. In a private namespace all are plain
+ * routes, whatever Table says. */
 #ifndef WEFT_NODE_ROUTE_H
 #define WEFT_NODE_ROUTE_H
 

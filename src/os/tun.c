@@ -12,6 +12,9 @@
 #include "os/error.h"
 #include "os/fd.h"
 #include "os/netns.h"
+#include "os/privilege.h"
+#include "os/process.h"
+#include "os/tun_why.h"
 
 /* Linux 6.2; older headers lack them. */
 #ifndef TUN_F_USO4
@@ -20,6 +23,7 @@
 #endif
 
 #define TUN_PATH "/dev/net/tun"
+#define WHY_MAX 512
 
 static ssize_t
 real_readv(void *ctx, int fd, const struct iovec *iov, int n)
@@ -76,28 +80,17 @@ is_good_name(const char *name)
 	return percents <= 1;
 }
 
-/* What a user can do about it. */
-static const char *
-hint(int e)
-{
-	switch (e) {
-	case ENOENT:
-	case ENODEV:
-		return " (modprobe tun?)";
-	case EPERM:
-	case EACCES:
-		return " (this needs root, or CAP_NET_ADMIN)";
-	default:
-		return "";
-	}
-}
-
 static enum weft_err
-say(const struct os_tun_config *c, const char *what, const char *name, int errnum)
+say(const struct os_tun_config *c, bool is_open, const char *name, int errnum)
 {
-	char text[OS_ERROR_TEXT_MAX];
+	char text[OS_ERROR_TEXT_MAX], why[WHY_MAX];
+	const struct os_tun_refusal r = {.is_open = is_open,
+		.errnum = errnum,
+		.is_root = os_process_is_root(),
+		.has_net_admin = os_privilege_has_net_admin()};
 	log_write(c->log, c->is_quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "cannot %s %s: %s%s",
-		what, name, os_error_text(errnum, text, sizeof(text)), hint(errnum));
+		is_open ? "open" : "create interface", name,
+		os_error_text(errnum, text, sizeof(text)), os_tun_explain(&r, why, sizeof(why)));
 	return os_error(errnum);
 }
 
@@ -111,14 +104,14 @@ open_queue(struct os_tun *t, const struct os_tun_config *c, short flags)
 		return err;
 	}
 	if (err) {
-		return say(c, "open", TUN_PATH, errnum);
+		return say(c, true, TUN_PATH, errnum);
 	}
 	struct ifreq r = {.ifr_flags = flags};
 	memcpy(r.ifr_name, t->name, sizeof(t->name));
 	if (ioctl(fd, TUNSETIFF, &r)) {
 		errnum = errno;
 		os_fd_close(&fd);
-		return say(c, "create interface", t->name, errnum);
+		return say(c, false, t->name, errnum);
 	}
 	memcpy(t->name, r.ifr_name, sizeof(t->name));
 	t->name[sizeof(t->name) - 1] = 0;

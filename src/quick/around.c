@@ -8,12 +8,15 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/netlink.h"
+#include "os/privilege.h"
+#include "os/process.h"
 #include "os/unixsock.h"
 #include "quick/firewall.h"
 #include "quick/hook.h"
 #include "wire/conf.h"
 
 #define RUN_DIR "/run/weft"
+#define FIX_MAX 320
 
 /* What a process holds goes a moment after its end. */
 #define DYING_TRIES 30
@@ -97,11 +100,30 @@ is_taken(const char *name)
 	return is_there;
 }
 
+/* Before anything is changed and a hook runs for nothing. */
+static enum weft_err
+check_privilege(struct around *a)
+{
+	char fix[FIX_MAX];
+	if (os_privilege_has_net_admin()) {
+		return WEFT_OK;
+	}
+	a->lock_fd = -1;
+	log_error(a->host.log,
+		"%s: CAP_NET_ADMIN is missing, without which there is no interface: %s",
+		a->host.name, os_privilege_net_admin_fix(os_process_is_root(), fix, sizeof(fix)));
+	return WEFT_EPERM;
+}
+
 enum weft_err
 around_begin(struct around *a, const struct quick_host *h, const struct conf *c)
 {
 	*a = (struct around){.host = *h};
-	enum weft_err e = take_lock(a);
+	enum weft_err e = check_privilege(a);
+	if (e) {
+		return e;
+	}
+	e = take_lock(a);
 	if (e == WEFT_EEXIST) {
 		log_error(h->log,
 			"%s is up already; `weft reload` puts another configuration in force",
@@ -111,8 +133,10 @@ around_begin(struct around *a, const struct quick_host *h, const struct conf *c)
 	if (e) {
 		log_error(h->log, "%s: cannot write to " RUN_DIR ": %s%s", h->name,
 			weft_err_text(e),
-			e == WEFT_EPERM ? "; root is needed, or CAP_NET_ADMIN and that folder"
-					: "");
+			e != WEFT_EPERM        ? ""
+			: os_process_is_root() ? "; is /run read-only? Mount a tmpfs there"
+					       : "; the folder must be this user's: "
+						 "RuntimeDirectory=weft wireguard in the unit");
 		return e;
 	}
 	if (is_taken(h->name)) {

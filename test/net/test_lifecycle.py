@@ -59,6 +59,29 @@ def test_table_off_leaves_routes_alone_and_a_number_names_the_table(wire):
     assert "10.44" not in wire.a.ip("route show table main")
 
 
+def test_table_by_name_is_the_one_that_ip_knows_and_follows_a_reload(wire):
+    wire.a.run("sh", "-c", "mkdir /run/tables && cp -a /etc/iproute2/. /run/tables/ && mount --bind /run/tables /etc/iproute2 && mkdir -p /etc/iproute2/rt_tables.d && "
+                           "echo '124 office # ours' >>/etc/iproute2/rt_tables && echo '125 lab' >/etc/iproute2/rt_tables.d/lab.conf")
+    e = ends("", wire.b4)
+    e.a_conf.table = "office"
+    e.a_conf.peers[0].allowed.append("10.44.0.0/16")
+    e.up(wire.a, WEFT, wire.b, WEFT)
+    assert "10.44.0.0/16" in wire.a.ip("route show table office") and "10.44.0.0/16" in wire.a.ip("route show table 124")
+    e.a_conf.table = "lab"
+    e.a.write(e.a_conf)
+    wire.a.run(binary(), "reload", DEVICE)
+    assert "10.44.0.0/16" in wire.a.ip("route show table 125") and wire.a.run("ip", "route", "show", "table", "124", check=False).stdout == ""
+    e.a_conf.table = "nowhere"
+    e.a.write(e.a_conf)
+    r = wire.a.run(binary(), "reload", DEVICE, check=False)
+    assert r.returncode == 1 and "nowhere" in r.stderr and "rt_tables" in r.stderr, r.stderr
+    assert "10.44.0.0/16" in wire.a.ip("route show table 125")
+    e.a_conf.table = "main"
+    e.a.write(e.a_conf)
+    wire.a.run(binary(), "reload", DEVICE)
+    assert f"10.44.0.0/16 dev {DEVICE}" in wire.a.ip("route")
+
+
 def test_second_up_of_a_running_device_is_refused_and_disturbs_nothing(wire):
     e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
     wait_ping(wire.a, B4)
