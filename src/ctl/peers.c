@@ -6,34 +6,11 @@
 #include "crypto/secret.h"
 #include "node/node.h"
 
-/* Peers that may be added between counting and taking. */
-#define PEERS_SPARE 16
-
-static size_t
-count_peers(struct node *n)
-{
-	size_t count = wg_device_peer_count(node_lock_shared(n));
-	node_unlock_shared(n);
-	return count;
-}
-
 enum weft_err
 ctl_peers_take(struct node *n, struct ctl_peers *out)
 {
-	size_t cap = count_peers(n) + PEERS_SPARE;
-	struct wg_peer **v = malloc(cap * sizeof(*v));
-	if (!v) {
-		return WEFT_ENOMEM;
-	}
-	size_t count = 0;
-	const struct wg_device *d = node_lock_shared(n);
-	for (struct wg_peer *p = wg_peer_next(d, NULL); p && count < cap; p = wg_peer_next(d, p)) {
-		wg_peer_get(p);
-		v[count++] = p;
-	}
-	node_unlock_shared(n);
-	*out = (struct ctl_peers){v, count, 0};
-	return WEFT_OK;
+	*out = (struct ctl_peers){0};
+	return node_peers_take(n, &out->all);
 }
 
 static enum weft_err
@@ -60,8 +37,9 @@ copy_allowed(const struct wg_peer *p, struct ctl_peer *out)
 enum weft_err
 ctl_peers_next(struct node *n, struct ctl_peers *peers, struct ctl_peer *out)
 {
-	while (peers->at < peers->n) {
-		struct wg_peer *p = peers->v[peers->at++];
+	while (peers->at < peers->all.n) {
+		struct wg_peer *p = peers->all.v[peers->at];
+		peers->all.v[peers->at++] = NULL;
 		enum weft_err e = WEFT_ENOENT;
 		(void)node_lock_shared(n);
 		if (!wg_peer_is_removed(p)) {
@@ -82,11 +60,8 @@ ctl_peers_next(struct node *n, struct ctl_peers *peers, struct ctl_peer *out)
 void
 ctl_peers_fini(struct ctl_peers *p)
 {
-	while (p->at < p->n) {
-		wg_peer_put(p->v[p->at++]);
-	}
-	free(p->v);
-	*p = (struct ctl_peers){0};
+	node_peers_fini(&p->all);
+	p->at = 0;
 }
 
 void

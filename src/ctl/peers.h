@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All peers of a device, one after the other, however long the reader takes.
  *
- * The list is taken in one go and costs 8 bytes a peer. The device is locked for one peer at a
- * time, so that a reader of 10,000 peers stops nobody; peers that are removed meanwhile are
- * passed over, peers that are added are not seen. */
+ * The list is taken in one go (node/peers.h). The device is locked for one peer at a time, so
+ * that a reader of 10,000 peers stops nobody; peers that are removed meanwhile are passed over,
+ * peers that are added are not seen. */
 #ifndef WEFT_CTL_PEERS_H
 #define WEFT_CTL_PEERS_H
 
@@ -13,14 +13,15 @@
 #include "base/addr.h"
 #include "base/err.h"
 #include "node/ally.h"
+#include "node/peers.h"
 #include "wg/device.h"
 
 struct node;
 
 /* Zero-initialised, it is empty. */
 struct ctl_peers {
-	struct wg_peer **v; /* with a reference each, from at on */
-	size_t n, at;
+	struct node_peers all; /* from at on */
+	size_t at;
 };
 
 /* Zero-initialised, it is empty; used again for the next. */

@@ -9,47 +9,11 @@
 #include "lib/node.h"
 #include "node/ally.h"
 #include "node/node.h"
+#include "node/peers.h"
 #include "os/clock.h"
 
-/* Peers that may be added between counting and taking. */
-#define PEERS_SPARE 16
-
-struct peers {
-	struct wg_peer **v; /* a reference each */
-	size_t n;
-};
-
-/* The list in one go, so that the device is locked for one peer at a time afterwards. */
-static enum weft_err
-peers_take(struct node *n, struct peers *out)
-{
-	size_t cap = wg_device_peer_count(node_lock_shared(n)) + PEERS_SPARE;
-	node_unlock_shared(n);
-	struct wg_peer **v = malloc(cap * sizeof(struct wg_peer *));
-	if (!v) {
-		return WEFT_ENOMEM;
-	}
-	*out = (struct peers){.v = v};
-	const struct wg_device *d = node_lock_shared(n);
-	for (struct wg_peer *p = wg_peer_next(d, NULL); p && out->n < cap; p = wg_peer_next(d, p)) {
-		wg_peer_get(p);
-		v[out->n++] = p;
-	}
-	node_unlock_shared(n);
-	return WEFT_OK;
-}
-
-static void
-peers_fini(struct peers *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		wg_peer_put(t->v[i]);
-	}
-	free(t->v);
-}
-
 static uint64_t
-sum_recovered(struct node *n, const struct peers *t)
+sum_recovered(struct node *n, const struct node_peers *t)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < t->n; i++) {
@@ -81,9 +45,9 @@ weft_node_stats(struct weft_node *n, struct weft_stats *out)
 		return e;
 	}
 	struct node_stats s;
-	struct peers peers = {0};
+	struct node_peers peers = {0};
 	lib_node_ask(n, take_stats, &s);
-	e = peers_take(n->inner, &peers);
+	e = node_peers_take(n->inner, &peers);
 	if (!e) {
 		struct weft_stats own = {.rx_bytes = s.port.tx_bytes,
 			.rx_frames = s.port.tx_frames,
@@ -97,7 +61,7 @@ weft_node_stats(struct weft_node *n, struct weft_stats *out)
 			own.drops += s.drops.n[i];
 		}
 		(void)record_give(out, &own, sizeof(own), sizeof(own));
-		peers_fini(&peers);
+		node_peers_fini(&peers);
 	}
 	lib_node_leave(n);
 	return e;
@@ -136,8 +100,8 @@ describe(struct weft_node *n, const struct wg_peer *p, struct weft_peer *out)
 }
 
 static enum weft_err
-write_peers(
-	struct weft_node *n, const struct peers *t, struct weft_peer *v, size_t cap, size_t *count)
+write_peers(struct weft_node *n, const struct node_peers *t, struct weft_peer *v, size_t cap,
+	size_t *count)
 {
 	char *at = (char *)v;
 	size_t size = cap ? v[0].size : 0, written = 0;
@@ -168,11 +132,11 @@ weft_node_peers(struct weft_node *n, struct weft_peer *v, size_t cap, size_t *co
 	if (e) {
 		return e;
 	}
-	struct peers peers;
-	e = peers_take(n->inner, &peers);
+	struct node_peers peers;
+	e = node_peers_take(n->inner, &peers);
 	if (!e) {
 		e = write_peers(n, &peers, v, cap, count);
-		peers_fini(&peers);
+		node_peers_fini(&peers);
 	}
 	lib_node_leave(n);
 	return e;

@@ -9,6 +9,7 @@
 #include "node/census.h"
 #include "node/news.h"
 #include "node/node.h"
+#include "node/peers.h"
 #include "node/policy.h"
 #include "os/resolve.h"
 #include "wire/conf.h"
@@ -242,33 +243,9 @@ disallow_extras(struct node *n, const struct census_peer *p, const struct sight 
 	}
 }
 
-struct peers {
-	struct wg_peer **v; /* with a reference each */
-	size_t n;
-};
-
-static enum weft_err
-take_peers(struct node *n, struct peers *out)
-{
-	size_t cap = wg_device_peer_count(node_lock_shared(n));
-	node_unlock_shared(n);
-	*out = (struct peers){.v = calloc(cap + 1, sizeof(struct wg_peer *))};
-	if (!out->v) {
-		return WEFT_ENOMEM;
-	}
-	const struct wg_device *d = node_lock_shared(n);
-	struct wg_peer *p = wg_peer_next(d, NULL);
-	for (; p && out->n < cap; p = wg_peer_next(d, p)) {
-		wg_peer_get(p);
-		out->v[out->n++] = p;
-	}
-	node_unlock_shared(n);
-	return WEFT_OK;
-}
-
 /* Those that c has are let go of. */
 static void
-keep_strangers(struct node *n, const struct census *c, struct peers *all)
+keep_strangers(struct node *n, const struct census *c, struct node_peers *all)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < all->n;) {
@@ -302,7 +279,7 @@ remove_peer(struct node *n, struct wg_device *d, struct wg_peer *p)
 }
 
 static void
-remove_peers(struct node *n, struct peers *all)
+remove_peers(struct node *n, struct node_peers *all)
 {
 	for (size_t i = 0; i < all->n;) {
 		struct wg_out *out;
@@ -311,7 +288,6 @@ remove_peers(struct node *n, struct peers *all)
 			if (!wg_peer_is_removed(all->v[i])) {
 				remove_peer(n, d, all->v[i]);
 			}
-			wg_peer_put(all->v[i]);
 		}
 		node_unlock(n);
 	}
@@ -321,7 +297,7 @@ void
 match_prune(struct node *n, const struct census *c, const struct log *log)
 {
 	struct sight s = {0};
-	struct peers all = {0};
+	struct node_peers all = {0};
 	enum weft_err e = WEFT_OK;
 	for (size_t i = 0; i < c->n && !e; i++) {
 		e = see(n, c->v[i].key, &s);
@@ -331,13 +307,13 @@ match_prune(struct node *n, const struct census *c, const struct log *log)
 	}
 	sight_fini(&s);
 	if (!e) {
-		e = take_peers(n, &all);
+		e = node_peers_take(n, &all);
 	}
 	if (!e) {
 		keep_strangers(n, c, &all);
 		remove_peers(n, &all);
 	}
-	free(all.v);
+	node_peers_fini(&all);
 	if (e) {
 		log_warn(log, "what the configuration does not have any more stays in part: %s",
 			weft_err_text(e));
