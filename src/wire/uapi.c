@@ -138,7 +138,10 @@ check_peer_line(const struct uapi_line *l)
 	}
 	if (uapi_text_is(&l->key, "allowed_ip")) {
 		size_t sign = v->len > 0 && (v->p[0] == '-' || v->p[0] == '+');
-		return ip_prefix_parse(v->p + sign, v->len - sign, &prefix) ? UAPI_EINVAL : 0;
+		bool has_bits = memchr(v->p, '/', v->len) != NULL;
+		return !has_bits || ip_prefix_parse(v->p + sign, v->len - sign, &prefix)
+			       ? UAPI_EINVAL
+			       : 0;
 	}
 	if (uapi_text_is(&l->key, "protocol_version")) {
 		return uapi_text_is(v, "1") ? 0 : UAPI_EINVAL;

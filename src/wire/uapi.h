@@ -98,7 +98,7 @@ struct uapi_set_peer {
 	bool has_keepalive;
 	uint16_t keepalive_s;
 	bool has_replace_allowed;
-	const char *lines; /* of this peer, for uapi_set_allowed() */
+	const char *lines; /* of this peer, behind the last replacement: for uapi_set_allowed() */
 	size_t lines_len;
 };
 

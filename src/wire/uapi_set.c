@@ -92,6 +92,9 @@ uapi_set_peer(struct uapi_set_cursor *cursor, struct uapi_set_peer *out)
 		}
 		*cursor = ahead;
 		read_peer_line(&l, out);
+		if (uapi_text_is(&l.key, "replace_allowed_ips")) {
+			out->lines = cursor->p; /* those before it are gone */
+		}
 	}
 	out->lines_len = (size_t)(cursor->p - out->lines);
 	return true;
