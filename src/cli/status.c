@@ -208,8 +208,8 @@ print_all(const json_t *all, enum form form)
 		return dump(all);
 	}
 	if (form == FORM_PROMETHEUS) {
-		ctl_metrics_write(all, put_stdout, NULL);
-		return CLI_OK;
+		enum weft_err e = ctl_metrics_write(all, put_stdout, NULL);
+		return e ? cli_fail("%s", weft_err_text(e)) : CLI_OK;
 	}
 	for (size_t i = 0; i < json_array_size(all); i++) {
 		fputs(i > 0 ? "\n" : "", stdout);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "ctl/field.h"
 #include "ctl/peers.h"
 #include "ctl/server.h"
 #include "ctl/set.h"
@@ -49,6 +50,10 @@ struct ctl_control {
 /* Used where a reply cannot be made for want of memory. */
 static const char text_no_memory[] =
 	"{\"error\":{\"code\":\"memory\",\"text\":\"out of memory\"}}\n";
+static const char text_allowed[] = ",\"allowed_ips\":[";
+/* The comma before it, the peer, the text above. */
+#define PEER_ROOM (1 + CTL_PEER_TEXT_MAX + sizeof(text_allowed))
+_Static_assert(PEER_ROOM <= CTL_ROOM_MIN, "a peer does not fit where there is most room");
 
 /* Takes the text over. NULL: out of memory, which ends the connection. */
 static void
@@ -259,29 +264,19 @@ receive(void *ctx, void *state, const char *data, size_t len, size_t *used)
 	return CTL_STEP_REPLY;
 }
 
+/* The peer without its prefixes, which follow. */
 static void
-next_peer(struct ctl_control *c, struct session *s)
+put_peer(struct ctl_control *c, struct session *s, struct writer *w)
 {
 	enum weft_err e = ctl_peers_next(c->config.node, &s->peers, &s->peer);
-	if (e == WEFT_ENOENT) {
-		s->phase = PHASE_LAST;
-		set_piece(s, strdup("]}\n"));
+	if (e) {
+		s->phase = e == WEFT_ENOENT ? PHASE_LAST : PHASE_PEERS;
+		set_piece(s, e == WEFT_ENOENT ? strdup("]}\n") : NULL);
 		return;
 	}
-	char *text =
-		e ? NULL : dump(ctl_status_peer(&s->peer, node_time()), 1, ",\"allowed_ips\":[");
-	if (text && !s->is_first) {
-		size_t len = strlen(text);
-		char *longer = realloc(text, len + 2);
-		if (longer) {
-			memmove(longer + 1, longer, len + 1);
-			longer[0] = ',';
-		} else {
-			free(text);
-		}
-		text = longer;
-	}
-	set_piece(s, text);
+	writer_copy(w, ",", s->is_first ? 0 : 1);
+	ctl_field_write_peer(w, &s->peer, node_time());
+	writer_copy(w, text_allowed, sizeof(text_allowed) - 1);
 	s->phase = PHASE_ALLOWED;
 	s->is_first = false;
 	s->allowed_at = 0;
@@ -304,6 +299,19 @@ put_allowed(struct session *s, struct writer *w)
 		s->allowed_at++;
 		writer_copy(w, item, (size_t)n);
 	}
+}
+
+/* As many as there is room for. */
+static void
+put_peers(struct ctl_control *c, struct session *s, struct writer *w)
+{
+	do {
+		if (s->phase == PHASE_PEERS) {
+			put_peer(c, s, w);
+		} else {
+			put_allowed(s, w);
+		}
+	} while (s->piece && s->phase != PHASE_LAST && (size_t)(w->end - w->p) >= PEER_ROOM);
 }
 
 static void
@@ -330,15 +338,9 @@ produce(void *ctx, void *state, struct writer *w)
 		put_piece(s, w);
 		return CTL_STEP_MORE;
 	}
-	switch (s->phase) {
-	case PHASE_PEERS:
-		next_peer(ctx, s);
+	if (s->phase != PHASE_LAST) {
+		put_peers(ctx, s, w);
 		return CTL_STEP_MORE;
-	case PHASE_ALLOWED:
-		put_allowed(s, w);
-		return CTL_STEP_MORE;
-	case PHASE_LAST:
-		break;
 	}
 	return s->is_last_reply ? CTL_STEP_CLOSE : CTL_STEP_DONE;
 }

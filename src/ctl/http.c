@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/assert.h"
 #include "base/compiler.h"
 #include "base/log.h"
 #include "ctl/metrics.h"
@@ -26,6 +27,8 @@
 
 #define LIBRARY "libmicrohttpd.so.12"
 #define KEEP_NS (1 * WEFT_NS_PER_S) /* that a text is served again */
+#define PEERS_A_TURN 64
+#define PIECES_MAX 256
 /* Of what a client sends: far above any scraper's headers. */
 #define CONNECTION_BYTES (16u << 10)
 
@@ -37,9 +40,19 @@ struct calls {
 	WEFT_TYPEOF(MHD_get_timeout) * timeout;
 	WEFT_TYPEOF(MHD_get_daemon_info) * info;
 	WEFT_TYPEOF(MHD_create_response_from_buffer) * make;
+	WEFT_TYPEOF(MHD_create_response_from_iovec) * make_of;
 	WEFT_TYPEOF(MHD_add_response_header) * head;
 	WEFT_TYPEOF(MHD_queue_response) * queue;
 	WEFT_TYPEOF(MHD_destroy_response) * put;
+	WEFT_TYPEOF(MHD_suspend_connection) * suspend;
+	WEFT_TYPEOF(MHD_resume_connection) * resume;
+};
+
+/* A text that is being made. */
+struct build {
+	struct ctl_metrics *metrics; /* NULL: none is */
+	struct ctl_peers peers;
+	struct ctl_peer peer;
 };
 
 struct ctl_http {
@@ -50,80 +63,11 @@ struct ctl_http {
 	int epoll_fd;                /* the library's, watched by the loop */
 	struct MHD_Response *answer; /* the last, with a reference of ours; NULL: none */
 	struct mono answer_until;
+	struct build build;
+	/* Whoever waits for it. The library does not look at them meanwhile. */
+	struct MHD_Connection *waiting[CTL_HTTP_CLIENTS_MAX];
+	size_t waiting_n;
 };
-
-struct text {
-	char *p;
-	size_t len, cap;
-	bool has_failed;
-};
-
-static void
-text_put(void *ctx, const char *piece, size_t len)
-{
-	struct text *t = ctx;
-	if (t->cap - t->len < len && !t->has_failed) {
-		size_t cap = t->cap ? t->cap : 4096;
-		while (cap - t->len < len) {
-			cap *= 2;
-		}
-		char *p = realloc(t->p, cap);
-		t->has_failed = !p;
-		t->p = p ? p : t->p;
-		t->cap = p ? cap : t->cap;
-	}
-	if (!t->has_failed) {
-		memcpy(t->p + t->len, piece, len);
-		t->len += len;
-	}
-}
-
-/* NULL: out of memory. */
-static json_t *
-make_status(struct ctl_http *h)
-{
-	struct ctl_peers peers = {0};
-	struct ctl_peer peer = {0};
-	json_t *status = ctl_status_device(h->config.node, h->config.version);
-	json_t *list = json_array();
-	enum weft_err e = status && list ? ctl_peers_take(h->config.node, &peers) : WEFT_ENOMEM;
-	while (!e) {
-		e = ctl_peers_next(h->config.node, &peers, &peer);
-		if (!e && json_array_append_new(list, ctl_status_peer(&peer, node_time()))) {
-			e = WEFT_ENOMEM;
-		}
-	}
-	ctl_peers_fini(&peers);
-	ctl_peer_fini(&peer);
-	if (e != WEFT_ENOENT || json_object_set(status, "peers", list)) {
-		json_decref(status);
-		status = NULL;
-	}
-	json_decref(list);
-	return status;
-}
-
-/* The text is the library's from here on. */
-static struct MHD_Response *
-make_metrics(struct ctl_http *h)
-{
-	struct text t = {0};
-	json_t *status = make_status(h);
-	json_t *all = status ? json_pack("[o]", status) : NULL;
-	if (!all) {
-		return NULL;
-	}
-	ctl_metrics_write(all, text_put, &t);
-	json_decref(all);
-	struct MHD_Response *r =
-		t.has_failed ? NULL : h->calls.make(t.len, t.p, MHD_RESPMEM_MUST_FREE);
-	if (!r) {
-		free(t.p);
-		return NULL;
-	}
-	h->calls.head(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-	return r;
-}
 
 static void
 forget_answer(struct ctl_http *h)
@@ -133,6 +77,102 @@ forget_answer(struct ctl_http *h)
 	}
 	h->answer = NULL;
 	h->answer_until = MONO_NEVER;
+}
+
+static void
+free_metrics(void *metrics)
+{
+	ctl_metrics_free(metrics);
+}
+
+/* The text is the library's from here on. NULL: out of memory. */
+static struct MHD_Response *
+make_response(struct ctl_http *h, struct ctl_metrics *m)
+{
+	struct MHD_IoVec pieces[PIECES_MAX];
+	const char *text;
+	size_t len;
+	unsigned n = 0;
+	for (size_t i = 0; ctl_metrics_piece(m, i, &text, &len); i++) {
+		if (len > 0) {
+			weft_assert(n < PIECES_MAX);
+			pieces[n++] = (struct MHD_IoVec){text, len};
+		}
+	}
+	struct MHD_Response *r = h->calls.make_of(pieces, n, free_metrics, m);
+	if (!r) {
+		ctl_metrics_free(m);
+		return NULL;
+	}
+	h->calls.head(r, "Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+	return r;
+}
+
+static void
+resume_all(struct ctl_http *h)
+{
+	while (h->waiting_n > 0) {
+		h->calls.resume(h->waiting[--h->waiting_n]);
+	}
+}
+
+static void
+drop_build(struct ctl_http *h)
+{
+	ctl_peers_fini(&h->build.peers);
+	ctl_peer_fini(&h->build.peer);
+	ctl_metrics_free(h->build.metrics);
+	h->build = (struct build){0};
+}
+
+/* Without memory there is no answer; then those who waited are told. */
+static void
+end_build(struct ctl_http *h, enum weft_err e)
+{
+	struct build *b = &h->build;
+	e = e ? e : ctl_metrics_end(b->metrics);
+	if (!e) {
+		h->answer = make_response(h, b->metrics);
+		b->metrics = NULL;
+	}
+	drop_build(h);
+	h->answer_until = mono_add_ns(os_clock_mono(), KEEP_NS);
+	resume_all(h);
+}
+
+/* Between two turns of the loop: some 0.2 ms. */
+static void
+build_some(struct ctl_http *h)
+{
+	struct build *b = &h->build;
+	enum weft_err e = WEFT_OK;
+	for (size_t i = 0; !e && i < PEERS_A_TURN; i++) {
+		e = ctl_peers_next(h->config.node, &b->peers, &b->peer);
+		if (!e) {
+			ctl_metrics_add_peer(b->metrics, &b->peer, node_time());
+		}
+	}
+	if (e) {
+		end_build(h, e == WEFT_ENOENT ? WEFT_OK : e);
+	}
+}
+
+static enum weft_err
+begin_build(struct ctl_http *h)
+{
+	struct build *b = &h->build;
+	b->metrics = ctl_metrics_new();
+	json_t *status = ctl_status_device(h->config.node, h->config.version);
+	enum weft_err e = b->metrics && status ? WEFT_OK : WEFT_ENOMEM;
+	if (!e) {
+		ctl_metrics_add_device(b->metrics, status);
+		e = ctl_peers_take(h->config.node, &b->peers);
+	}
+	json_decref(status);
+	if (e) {
+		drop_build(h);
+	}
+	return e;
 }
 
 static enum MHD_Result
@@ -172,15 +212,19 @@ answer(void *ctx, struct MHD_Connection *to, const char *url, const char *method
 	if (!mono_is_before(now, h->answer_until)) {
 		forget_answer(h);
 	}
-	if (!h->answer) {
-		h->answer = make_metrics(h);
-		h->answer_until = h->answer ? mono_add_ns(now, KEEP_NS) : MONO_NEVER;
+	if (h->answer) {
+		return h->calls.queue(to, MHD_HTTP_OK, h->answer);
 	}
-	if (!h->answer) {
+	bool has_failed = h->answer_until.ns != MONO_NEVER.ns;
+	if (has_failed || (!h->build.metrics && begin_build(h) != WEFT_OK) ||
+		h->waiting_n == CTL_HTTP_CLIENTS_MAX) {
 		return answer_text(
 			h, to, MHD_HTTP_INTERNAL_SERVER_ERROR, weft_err_text(WEFT_ENOMEM));
 	}
-	return h->calls.queue(to, MHD_HTTP_OK, h->answer);
+	/* It is asked again when it goes on. */
+	h->waiting[h->waiting_n++] = to;
+	h->calls.suspend(to);
+	return MHD_YES;
 }
 
 static void
@@ -216,7 +260,10 @@ load(struct ctl_http *h)
 		.make = find(h, "MHD_create_response_from_buffer", &ok),
 		.head = find(h, "MHD_add_response_header", &ok),
 		.queue = find(h, "MHD_queue_response", &ok),
+		.make_of = find(h, "MHD_create_response_from_iovec", &ok),
 		.put = find(h, "MHD_destroy_response", &ok),
+		.suspend = find(h, "MHD_suspend_connection", &ok),
+		.resume = find(h, "MHD_resume_connection", &ok),
 	};
 	return ok;
 }
@@ -226,7 +273,7 @@ start(struct ctl_http *h)
 {
 	struct os_inet_name name;
 	const struct endpoint *at = h->config.at;
-	unsigned flags = MHD_USE_EPOLL;
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
 	os_inet_name(&at->addr, at->port, at->scope_id, &name);
 	if (at->addr.family == IP_FAMILY_V6) {
 		flags |= MHD_USE_IPv6;
@@ -283,6 +330,9 @@ ctl_http_deadline(const struct ctl_http *h)
 	if (!h) {
 		return MONO_NEVER;
 	}
+	if (h->build.metrics) {
+		return (struct mono){0};
+	}
 	if (h->calls.timeout(h->daemon, &ms) != MHD_YES) {
 		return h->answer_until;
 	}
@@ -295,6 +345,9 @@ ctl_http_turn(struct ctl_http *h, struct mono now)
 {
 	if (!h) {
 		return;
+	}
+	if (h->build.metrics) {
+		build_some(h);
 	}
 	h->calls.run(h->daemon);
 	if (!mono_is_before(now, h->answer_until)) {
@@ -312,6 +365,8 @@ ctl_http_close(struct ctl_http *h)
 		os_loop_del(h->config.loop, h->epoll_fd);
 	}
 	forget_answer(h);
+	drop_build(h);
+	resume_all(h);
 	if (h->daemon) {
 		h->calls.stop(h->daemon);
 	}

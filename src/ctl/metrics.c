@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The format wants all samples of a metric together: every metric walks all devices and peers.
- * That is one walk of about 50 for each, and nothing is kept meanwhile. */
+/* The format wants all samples of a metric together, and peers come one by one: each metric has a
+ * text of its own, to which every peer adds its line, and the texts follow each other in the end.
+ * So a peer is looked at once, and whoever makes the text can do it in slices. */
 #include "ctl/metrics.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
+#include "base/bytes.h"
 #include "base/compiler.h"
+#include "ctl/field.h"
+#include "wg/device.h"
 
 #define PATH_MAX_PARTS 24
+#define TEXT_MIN 256
 
 enum scope {
 	SCOPE_DEVICE, /* label: device */
@@ -161,53 +168,87 @@ static const struct metric metrics[] = {
 		SCOPE_PEER, true, "fec.rx.hold_sum_ms", MS, NULL, NULL},
 };
 
-struct output {
-	void (*put)(void *ctx, const char *text, size_t len);
-	void *ctx;
-	const struct metric *metric;
-	bool has_head;
+struct text {
+	char *p;
+	size_t len, cap;
+	bool has_failed; /* for want of memory */
 };
 
-static void
-put_text(struct output *o, const char *text)
+struct row {
+	struct text head; /* in front of the first text of a metric, or empty */
+	struct text samples;
+	const struct ctl_field *field;
+	size_t name_len;
+};
+
+struct ctl_metrics {
+	struct text device; /* labels of the device at hand, without the last brace */
+	struct text peer;   /* the same of the peer at hand */
+	struct row rows[WEFT_ARRAY_LEN(metrics)];
+};
+
+/* Where the values of a peer are: in one of both. */
+struct source {
+	const json_t *json;
+	const struct ctl_peer *peer;
+	struct wg_time now;
+};
+
+/* NULL: no memory. */
+static char *
+take(struct text *t, size_t n)
 {
-	o->put(o->ctx, text, strlen(text));
+	if (t->cap - t->len < n && !t->has_failed) {
+		size_t cap = t->cap ? t->cap : TEXT_MIN;
+		while (cap - t->len < n) {
+			cap *= 2;
+		}
+		char *p = realloc(t->p, cap);
+		t->has_failed = !p;
+		t->p = p ? p : t->p;
+		t->cap = p ? cap : t->cap;
+	}
+	if (t->has_failed) {
+		return NULL;
+	}
+	t->len += n;
+	return t->p + t->len - n;
 }
 
 static void
-put_head(struct output *o)
+put(struct text *t, const char *piece, size_t len)
 {
-	char line[256];
-	if (o->has_head) {
-		return;
+	char *p = take(t, len);
+	if (p && len > 0) {
+		memcpy(p, piece, len);
 	}
-	o->has_head = true;
-	snprintf(line, sizeof(line), "# HELP %s %s\n# TYPE %s %s\n", o->metric->name,
-		o->metric->help, o->metric->name, o->metric->is_counter ? "counter" : "gauge");
-	put_text(o, line);
+}
+
+static void
+put_text(struct text *t, const char *text)
+{
+	put(t, text, strlen(text));
 }
 
 /* Values of labels hold anything but an unescaped backslash, quote or line end. */
 static void
-put_label(struct output *o, const char *separator, const char *name, const char *value)
+put_label(struct text *t, const char *separator, const char *name, const char *value)
 {
-	put_text(o, separator);
-	put_text(o, name);
-	put_text(o, "=\"");
-	for (const char *p = value; *p; p++) {
-		const char *escaped = *p == '\\'   ? "\\\\"
-				      : *p == '"'  ? "\\\""
-				      : *p == '\n' ? "\\n"
-						   : NULL;
-		if (escaped) {
-			put_text(o, escaped);
-		} else {
-			o->put(o->ctx, p, 1);
-		}
+	put_text(t, separator);
+	put_text(t, name);
+	put_text(t, "=\"");
+	for (size_t plain; *value; value += plain + (value[plain] != 0)) {
+		plain = strcspn(value, "\\\"\n");
+		put(t, value, plain);
+		put_text(t, value[plain] == '\\'   ? "\\\\"
+			    : value[plain] == '"'  ? "\\\""
+			    : value[plain] == '\n' ? "\\n"
+						   : "");
 	}
-	put_text(o, "\"");
+	put_text(t, "\"");
 }
 
+/* Empty: it is null, or none. */
 static const char *
 text_of(const json_t *o, const char *name)
 {
@@ -215,130 +256,272 @@ text_of(const json_t *o, const char *name)
 	return s ? s : "";
 }
 
-static void
-begin_sample(struct output *o, const json_t *status)
+static struct text *
+begin_sample(struct row *r, size_t m, const struct text *labels)
 {
-	put_head(o);
-	put_text(o, o->metric->name);
-	put_label(o, "{", "device", text_of(json_object_get(status, "device"), "name"));
+	put(&r->samples, metrics[m].name, r->name_len);
+	put(&r->samples, labels->p, labels->len);
+	r->samples.has_failed |= labels->has_failed;
+	return &r->samples;
 }
 
 static void
-end_sample(struct output *o, const json_t *value)
+end_sample(struct row *r, size_t m, const struct ctl_value *v)
 {
-	char text[64];
-	double scale = o->metric->scale;
-	if (o->metric->label) {
-		put_label(o, ",", o->metric->label, o->metric->label_value);
+	char text[CTL_NUMBER_TEXT_MAX];
+	struct ctl_value scaled;
+	struct writer w;
+	if (metrics[m].label) {
+		put_label(&r->samples, ",", metrics[m].label, metrics[m].label_value);
 	}
-	if (json_is_integer(value) && scale == 0) {
-		snprintf(text, sizeof(text), "} %" JSON_INTEGER_FORMAT "\n",
-			json_integer_value(value));
-	} else if (json_is_number(value)) {
-		snprintf(text, sizeof(text), "} %.15g\n",
-			json_number_value(value) * (scale == 0 ? 1 : scale));
+	if (metrics[m].scale != 0) {
+		double n = v->kind == CTL_VALUE_COUNT   ? (double)v->count
+			   : v->kind == CTL_VALUE_MILLI ? (double)v->milli / 1000
+							: v->real;
+		scaled.kind = CTL_VALUE_REAL;
+		scaled.real = n * metrics[m].scale;
+		v = &scaled;
+	}
+	writer_init(&w, text, sizeof(text));
+	ctl_value_write_number(&w, v, false);
+	put_text(&r->samples, "} ");
+	put(&r->samples, text, (size_t)(w.p - (uint8_t *)text));
+	put_text(&r->samples, "\n");
+}
+
+static bool
+read_json(const json_t *o, struct ctl_value *out)
+{
+	if (json_is_integer(o)) {
+		out->kind = CTL_VALUE_COUNT;
+		out->count = (uint64_t)json_integer_value(o);
+	} else if (json_is_real(o)) {
+		out->kind = CTL_VALUE_REAL;
+		out->real = json_real_value(o);
+	} else if (json_is_boolean(o)) {
+		out->kind = CTL_VALUE_BOOL;
+		out->is_true = json_is_true(o);
+	} else if (json_is_string(o)) {
+		out->kind = CTL_VALUE_TEXT;
+		out->text = json_string_value(o);
 	} else {
-		snprintf(text, sizeof(text), "} %d\n", !json_is_false(value));
+		return false;
 	}
-	put_text(o, text);
+	return true;
 }
 
 /* "fec.rx.lost" */
-static const json_t *
-value_at(const json_t *o, const char *path)
+static bool
+read_path(const json_t *o, const char *path, struct ctl_value *out)
 {
 	char part[PATH_MAX_PARTS];
 	for (const char *dot; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
 		snprintf(part, sizeof(part), "%.*s", (int)(dot - path), path);
 		o = json_object_get(o, part);
 	}
-	o = json_object_get(o, path);
-	return json_is_number(o) || json_is_boolean(o) ? o : NULL;
+	return read_json(json_object_get(o, path), out);
 }
 
-static void
-put_device_info(struct output *o, const json_t *status)
+static bool
+read_peer(
+	const struct source *s, const char *path, const struct ctl_field *f, struct ctl_value *out)
 {
-	const json_t *d = json_object_get(status, "device");
-	begin_sample(o, status);
-	put_label(o, ",", "public_key", text_of(d, "public_key"));
-	put_label(o, ",", "aead", text_of(d, "aead"));
-	put_label(o, ",", "version", text_of(status, "version"));
-	end_sample(o, json_true());
-}
-
-static void
-put_peer(struct output *o, const json_t *status, const json_t *peer)
-{
-	const struct metric *m = o->metric;
-	const json_t *value = m->path ? value_at(peer, m->path) : json_true();
-	if (!value) {
-		return;
+	if (s->json) {
+		return read_path(s->json, path, out);
 	}
-	begin_sample(o, status);
-	put_label(o, ",", "public_key", text_of(peer, "public_key"));
-	if (m->scope == SCOPE_PEER_INFO) {
-		const json_t *e = json_object_get(peer, "extensions");
-		put_label(o, ",", "name", text_of(e, "name"));
-		put_label(o, ",", "endpoint", text_of(peer, "endpoint"));
-		put_label(o, ",", "extensions", text_of(e, "state"));
-		put_label(o, ",", "cipher", text_of(peer, "cipher"));
-		put_label(o, ",", "fec", text_of(json_object_get(peer, "fec"), "why"));
-	}
-	end_sample(o, value);
+	return ctl_field_read(f, s->peer, s->now, out) && out->kind != CTL_VALUE_NONE;
 }
 
 static void
-put_drops(struct output *o, const json_t *status)
+put_peer_label(struct text *t, const struct source *s, const char *name, const char *path)
 {
-	const char *reason;
-	json_t *n;
-	json_object_foreach(json_object_get(status, o->metric->path), reason, n)
-	{
-		begin_sample(o, status);
-		put_label(o, ",", "reason", reason);
-		end_sample(o, n);
-	}
+	struct ctl_value v;
+	bool is_text = read_peer(s, path, ctl_field_find(path), &v) && v.kind == CTL_VALUE_TEXT;
+	put_label(t, ",", name, is_text ? v.text : "");
+}
+
+static const struct ctl_value one = {.kind = CTL_VALUE_COUNT, .count = 1};
+
+static void
+add_peer_info(struct ctl_metrics *m, size_t i, const struct source *s)
+{
+	struct text *t = begin_sample(&m->rows[i], i, &m->peer);
+	put_peer_label(t, s, "name", "extensions.name");
+	put_peer_label(t, s, "endpoint", "endpoint");
+	put_peer_label(t, s, "extensions", "extensions.state");
+	put_peer_label(t, s, "cipher", "cipher");
+	put_peer_label(t, s, "fec", "fec.why");
+	end_sample(&m->rows[i], i, &one);
 }
 
 static void
-put_device(struct output *o, const json_t *status)
+add_peer(struct ctl_metrics *m, const struct source *s)
 {
-	const json_t *value, *peers = json_object_get(status, "peers");
-	switch (o->metric->scope) {
-	case SCOPE_DEVICE:
-		value = value_at(status, o->metric->path);
-		if (value) {
-			begin_sample(o, status);
-			end_sample(o, value);
+	struct ctl_value v;
+	m->peer.len = 0;
+	put(&m->peer, m->device.p, m->device.len);
+	put_peer_label(&m->peer, s, "public_key", "public_key");
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(metrics); i++) {
+		if (metrics[i].scope == SCOPE_PEER_INFO) {
+			add_peer_info(m, i, s);
+		} else if (metrics[i].scope == SCOPE_PEER &&
+			   read_peer(s, metrics[i].path, m->rows[i].field, &v) &&
+			   v.kind != CTL_VALUE_TEXT) {
+			begin_sample(&m->rows[i], i, &m->peer);
+			end_sample(&m->rows[i], i, &v);
 		}
-		break;
-	case SCOPE_DROPS:
-		put_drops(o, status);
-		break;
-	case SCOPE_DEVICE_INFO:
-		put_device_info(o, status);
-		break;
-	case SCOPE_PEER:
-	case SCOPE_PEER_INFO:
-		for (size_t i = 0; i < json_array_size(peers); i++) {
-			put_peer(o, status, json_array_get(peers, i));
-		}
-		break;
 	}
 }
 
 void
-ctl_metrics_write(
-	const json_t *statuses, void (*put)(void *ctx, const char *text, size_t len), void *ctx)
+ctl_metrics_add_peer(struct ctl_metrics *m, const struct ctl_peer *p, struct wg_time now)
 {
-	struct output o = {.put = put, .ctx = ctx};
-	for (size_t m = 0; m < WEFT_ARRAY_LEN(metrics); m++) {
-		bool is_same = m > 0 && strcmp(metrics[m].name, metrics[m - 1].name) == 0;
-		o.metric = &metrics[m];
-		o.has_head = is_same && o.has_head;
-		for (size_t i = 0; i < json_array_size(statuses); i++) {
-			put_device(&o, json_array_get(statuses, i));
+	const struct source s = {.peer = p, .now = now};
+	add_peer(m, &s);
+}
+
+static void
+add_device_info(struct ctl_metrics *m, size_t i, const json_t *status)
+{
+	const json_t *d = json_object_get(status, "device");
+	struct text *t = begin_sample(&m->rows[i], i, &m->device);
+	put_label(t, ",", "public_key", text_of(d, "public_key"));
+	put_label(t, ",", "aead", text_of(d, "aead"));
+	put_label(t, ",", "version", text_of(status, "version"));
+	end_sample(&m->rows[i], i, &one);
+}
+
+static void
+add_drops(struct ctl_metrics *m, size_t i, const json_t *status)
+{
+	const char *reason;
+	json_t *n;
+	struct ctl_value v;
+	json_object_foreach(json_object_get(status, metrics[i].path), reason, n)
+	{
+		if (read_json(n, &v)) {
+			put_label(begin_sample(&m->rows[i], i, &m->device), ",", "reason", reason);
+			end_sample(&m->rows[i], i, &v);
 		}
 	}
+}
+
+void
+ctl_metrics_add_device(struct ctl_metrics *m, const json_t *status)
+{
+	struct ctl_value v;
+	m->device.len = 0;
+	put_label(&m->device, "{", "device", text_of(json_object_get(status, "device"), "name"));
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(metrics); i++) {
+		if (metrics[i].scope == SCOPE_DROPS) {
+			add_drops(m, i, status);
+		} else if (metrics[i].scope == SCOPE_DEVICE_INFO) {
+			add_device_info(m, i, status);
+		} else if (metrics[i].scope == SCOPE_DEVICE &&
+			   read_path(status, metrics[i].path, &v)) {
+			begin_sample(&m->rows[i], i, &m->device);
+			end_sample(&m->rows[i], i, &v);
+		}
+	}
+}
+
+struct ctl_metrics *
+ctl_metrics_new(void)
+{
+	struct ctl_metrics *m = calloc(1, sizeof(*m));
+	for (size_t i = 0; m && i < WEFT_ARRAY_LEN(metrics); i++) {
+		m->rows[i].name_len = strlen(metrics[i].name);
+		m->rows[i].field =
+			metrics[i].scope == SCOPE_PEER ? ctl_field_find(metrics[i].path) : NULL;
+		weft_assert(m->rows[i].field || metrics[i].scope != SCOPE_PEER);
+	}
+	return m;
+}
+
+void
+ctl_metrics_free(struct ctl_metrics *m)
+{
+	if (!m) {
+		return;
+	}
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(metrics); i++) {
+		free(m->rows[i].head.p);
+		free(m->rows[i].samples.p);
+	}
+	free(m->device.p);
+	free(m->peer.p);
+	free(m);
+}
+
+enum weft_err
+ctl_metrics_end(struct ctl_metrics *m)
+{
+	bool has_failed = false, has_head = false;
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(metrics); i++) {
+		struct row *r = &m->rows[i];
+		has_head &= i > 0 && strcmp(metrics[i].name, metrics[i - 1].name) == 0;
+		if (r->samples.len > 0 && !has_head) {
+			/* Only the first row of a name has the words. */
+			size_t first = i;
+			while (first > 0 && strcmp(metrics[first - 1].name, metrics[i].name) == 0) {
+				first--;
+			}
+			put_text(&r->head, "# HELP ");
+			put_text(&r->head, metrics[i].name);
+			put_text(&r->head, " ");
+			put_text(&r->head, metrics[first].help);
+			put_text(&r->head, "\n# TYPE ");
+			put_text(&r->head, metrics[i].name);
+			put_text(&r->head, metrics[i].is_counter ? " counter\n" : " gauge\n");
+			has_head = true;
+		}
+		has_failed |= r->head.has_failed || r->samples.has_failed;
+	}
+	return has_failed ? WEFT_ENOMEM : WEFT_OK;
+}
+
+bool
+ctl_metrics_piece(const struct ctl_metrics *m, size_t i, const char **text, size_t *len)
+{
+	if (i >= 2 * WEFT_ARRAY_LEN(metrics)) {
+		return false;
+	}
+	const struct text *t = i % 2 ? &m->rows[i / 2].samples : &m->rows[i / 2].head;
+	*text = t->p;
+	*len = t->len;
+	return true;
+}
+
+static void
+add_status(struct ctl_metrics *m, const json_t *status)
+{
+	const json_t *peers = json_object_get(status, "peers");
+	ctl_metrics_add_device(m, status);
+	for (size_t i = 0; i < json_array_size(peers); i++) {
+		const struct source s = {.json = json_array_get(peers, i)};
+		add_peer(m, &s);
+	}
+}
+
+enum weft_err
+ctl_metrics_write(
+	const json_t *statuses, void (*put_out)(void *ctx, const char *text, size_t len), void *ctx)
+{
+	const char *text;
+	size_t len;
+	struct ctl_metrics *m = ctl_metrics_new();
+	if (!m) {
+		return WEFT_ENOMEM;
+	}
+	for (size_t i = 0; i < json_array_size(statuses); i++) {
+		add_status(m, json_array_get(statuses, i));
+	}
+	enum weft_err e = ctl_metrics_end(m);
+	for (size_t i = 0; !e && ctl_metrics_piece(m, i, &text, &len); i++) {
+		if (len > 0) {
+			put_out(ctx, text, len);
+		}
+	}
+	ctl_metrics_free(m);
+	return e;
 }

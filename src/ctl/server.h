@@ -23,7 +23,7 @@ struct writer;
 /* Also the watches, with one for the listener, that a server needs of its loop. */
 #define CTL_CLIENTS_MAX 64
 /* The room that produce() finds at least. */
-#define CTL_ROOM_MIN 4096
+#define CTL_ROOM_MIN 8192
 
 enum ctl_step {
 	CTL_STEP_MORE,  /* receive: more bytes are needed; produce: there is more to come */
