@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
@@ -75,6 +77,14 @@ version_main(int argc, char **argv)
 	return CLI_OK;
 }
 
+/* wg-quick runs "$WG_QUICK_USERSPACE_IMPLEMENTATION NAME" where the kernel has no WireGuard.
+ * Without that variable a mistyped command would become an interface. */
+static bool
+is_of_wg_quick(int argc)
+{
+	return argc == 2 && getenv("WG_QUICK_USERSPACE_IMPLEMENTATION") != NULL;
+}
+
 static void
 print_help(FILE *f)
 {
@@ -108,6 +118,9 @@ main(int argc, char **argv)
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			return commands[i].main(argc - 1, argv + 1);
 		}
+	}
+	if (is_of_wg_quick(argc)) {
+		return run_main(argc, argv);
 	}
 	fprintf(stderr, "weft: there is no command %s; see `weft --help`\n", argv[1]);
 	return CLI_USAGE;
