@@ -55,9 +55,11 @@ static const char help[] =
 	"--help)\n"
 	"       weft bench loss [options]         the same through a lossy path\n"
 	"       weft bench dial [options]         libweft beside a TUN: forwarders, connections\n"
+	"       weft bench control [options]      10,000 peers set and shown beside a flow\n"
 	"       weft bench report IN.json OUT.html\n"
 	"\n"
-	"Measures this machine and prints tables. Without NAME all but net, loss and dial run.\n"
+	"Measures this machine and prints tables. Without NAME all but net, loss, dial and control "
+	"run.\n"
 	"\n"
 	"  --seconds S    time of each row of results (default 0.3)\n"
 	"  --rounds N     windows that it is cut into; the median counts (default 9)\n"
@@ -388,6 +390,7 @@ list(void)
 	printf("%-12s %s\n", "net", "tunnels side by side in network namespaces (root)");
 	printf("%-12s %s\n", "loss", "the same through a path that loses packets (root)");
 	printf("%-12s %s\n", "dial", "libweft beside a TUN: forwarders, connections (root)");
+	printf("%-12s %s\n", "control", "10,000 peers set and shown beside a flow (root)");
 }
 
 int

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `weft bench net`, `loss` and `dial` are Python programs beside the tests' network labs; this
- * finds them. */
+/* `weft bench net`, `loss`, `dial` and `control` are Python programs beside the tests' network
+ * labs; this finds them. */
 #include "bench/net.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define PYTHON "/usr/bin/python3"
 #define PATH_BYTES 4096
 
-static const char *const names[] = {"net", "loss", "dial"};
+static const char *const names[] = {"net", "loss", "dial", "control"};
 
 bool
 net_has(const char *name)

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import base64
-import ipaddress
-import random
 import statistics
 import time
 from typing import Callable
 
-from lab import Conf, GoDevice, Lab, Namespace, Node, PeerConf, genkey
+from lab import Conf, GoDevice, Lab, Namespace, Node, genkey
 from lab import procfs
+from lab.hub import many_peers
 from lab.weft import Run
 from document import document, write
 from table import number, table
-
-
-def many_peers(count: int, seed: int = 1) -> list[PeerConf]:
-    """Peers with random public keys and one /32 each."""
-    rng = random.Random(seed)
-    base = int(ipaddress.IPv4Address("10.64.0.0"))
-    return [PeerConf(base64.b64encode(rng.randbytes(32)).decode(), [f"{ipaddress.IPv4Address(base + i)}/32"],
-                     f"192.0.2.{i % 254 + 1}:{1024 + i % 60000}") for i in range(count)]
 
 
 def _setconf(lab: Lab, ns: Namespace, name: str, conf: Conf) -> float:

@@ -86,7 +86,8 @@ def test_every_option_is_in_the_manual_and_the_reverse(command):
     assert told - known == set(), f"{command}: not in --help"
 
 
-@pytest.mark.parametrize("words, part", [(["bench"], "OPTIONS"), (["bench", "net"], "OPTIONS OF NET"), (["bench", "loss"], "OPTIONS OF LOSS"), (["bench", "dial"], "OPTIONS OF DIAL")])
+@pytest.mark.parametrize("words, part", [(["bench"], "OPTIONS"), (["bench", "net"], "OPTIONS OF NET"), (["bench", "loss"], "OPTIONS OF LOSS"), (["bench", "dial"], "OPTIONS OF DIAL"),
+                                         (["bench", "control"], "OPTIONS OF CONTROL")])
 def test_every_option_of_the_benches_is_in_the_manual_and_the_reverse(words, part):
     assert helped(help_of(*words)) == tagged(sections(TOP / "man" / "weft-bench.8", "SH")[part])
 
