@@ -27,6 +27,18 @@
 #else
 #define WEFT_MASKED_UNCHECKED
 #endif
+/* Built with a sanitizer that keeps notes of each byte of memory in another place. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEFT_HAS_SHADOW_MEMORY 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+	__has_feature(memory_sanitizer)
+#define WEFT_HAS_SHADOW_MEMORY 1
+#endif
+#endif
+#ifndef WEFT_HAS_SHADOW_MEMORY
+#define WEFT_HAS_SHADOW_MEMORY 0
+#endif
 #define WEFT_TARGET(isa) __attribute__((target(isa)))
 /* For functions with a twin under WEFT_TARGET_POPCNT, chosen at run time. */
 #if defined(__x86_64__)

@@ -298,8 +298,9 @@ start(struct os_netns *n, struct os_netns_fault *why)
 	(void)setsockopt(n->socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	/* The signal of PR_SET_PDEATHSIG would come at the end of the thread that we are. Before
 	 * Linux 5.3 the end of the socket must do, which a forked child of ours delays. */
-	struct os_netns_start s = {
-		.socket = ends[1], .parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0)};
+	struct os_netns_start s = {.socket = ends[1],
+		.parent_fd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.thread = os_thread_self()};
 	enum weft_err err = clone_holder(n, &s, why);
 	os_fd_close(&ends[1]);
 	os_fd_close(&s.parent_fd);

@@ -176,7 +176,8 @@ os_netns_hold(const struct os_netns_start *s)
 	if (s->has_user) {
 		a.errnum = write_maps(s);
 	}
-	/* We have a copy of the program's memory, with its secrets. */
+	/* What is left of the program's memory may have secrets. */
+	os_netns_give_back(s);
 	syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!a.errnum) {
 		a.stage = OS_NETNS_STAGE_LOOPBACK;

@@ -37,10 +37,13 @@ struct os_netns_start {
 	int parent_fd; /* becomes readable when the program ends; -1 = there is none */
 	bool has_user;
 	char uid_map[48], gid_map[48]; /* lines of /proc/PID/uid_map and gid_map */
+	const void *thread; /* where the C library has the data of the thread that we begin as */
 };
 
 /* The holder's life, in a process that has one thread and may do nothing but system calls. */
 WEFT_NORETURN void os_netns_hold(const struct os_netns_start *s);
+/* In the holder: gives back the memory that is a copy of the program's, as far as can be. */
+void os_netns_give_back(const struct os_netns_start *s);
 
 /* What the system says of namespaces; -1 where it says nothing. */
 struct os_netns_facts {

@@ -67,6 +67,12 @@ os_thread_yield(void)
 	(void)sched_yield();
 }
 
+const void *
+os_thread_self(void)
+{
+	return (const void *)(uintptr_t)pthread_self(); /* both in glibc and in musl */
+}
+
 enum weft_err
 os_thread_pin(unsigned cpu)
 {

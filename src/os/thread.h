@@ -28,6 +28,8 @@ WEFT_MUST_CHECK enum weft_err os_thread_start(struct os_thread *t, const char *n
 /* Does nothing when it was not started, or is joined. */
 void os_thread_join(struct os_thread *t);
 void os_thread_yield(void);
+/* Where the C library has the data of the calling thread, errno among them or close by. */
+const void *os_thread_self(void);
 /* Runs the calling thread on that one processor. */
 WEFT_MUST_CHECK enum weft_err os_thread_pin(unsigned cpu);
 

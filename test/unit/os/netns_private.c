@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -350,6 +351,78 @@ signals_to_the_whole_group_leave_the_holder_alone(void **state)
 	os_netns_close(n);
 }
 
+struct opener {
+	struct os_netns *n;
+	struct os_netns_fault why;
+	enum weft_err result;
+};
+
+static void
+open_in_thread(void *arg)
+{
+	struct opener *o = arg;
+	o->result = os_netns_open(&o->n, &o->why);
+}
+
+#define HEAVY_BYTES ((size_t)64 << 20)
+
+static size_t
+resident_bytes(pid_t pid)
+{
+	char path[64];
+	size_t pages = 0;
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	FILE *f = fopen(path, "re");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*u %zu", &pages), 1);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A thread's stack, the heap, and a region of its own. */
+static void
+holder_has_nothing_of_a_large_program(void **state)
+{
+	(void)state;
+	struct os_netns_fault why;
+	struct opener o = {0};
+	struct os_thread t;
+	struct os_netns *n;
+	if (WEFT_HAS_SHADOW_MEMORY) {
+		skip(); /* it gives nothing back */
+	}
+	char *region =
+		mmap(NULL, HEAVY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(region, MAP_FAILED);
+	memset(region, 'x', HEAVY_BYTES);
+	char *small[4096];
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(small); i++) {
+		small[i] = malloc(4096);
+		assert_non_null(small[i]);
+		memset(small[i], 'x', 4096);
+	}
+	assert_int_equal(os_netns_open(&n, &why), WEFT_OK);
+	assert_true(resident_bytes(getpid()) > HEAVY_BYTES);
+	assert_in_range(resident_bytes(os_netns_holder(n)), 1, HEAVY_BYTES / 16);
+	assert_int_equal(expect_holding(n), 0);
+	os_netns_close(n);
+
+	assert_int_equal(os_thread_start(&t, "opener", 0, open_in_thread, &o), WEFT_OK);
+	os_thread_join(&t);
+	assert_int_equal(o.result, WEFT_OK);
+	assert_in_range(resident_bytes(os_netns_holder(o.n)), 1, HEAVY_BYTES / 16);
+	assert_int_equal(expect_holding(o.n), 0);
+	os_netns_close(o.n);
+	for (size_t i = 0; i < HEAVY_BYTES; i += 4096) {
+		assert_int_equal(region[i], 'x');
+	}
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(small); i++) {
+		assert_int_equal(small[i][4095], 'x');
+		free(small[i]);
+	}
+	munmap(region, HEAVY_BYTES);
+}
+
 /* Opens a namespace, says who holds it, and waits to be killed. */
 static void
 hold_until_killed(int report, bool has_heir)
@@ -418,19 +491,6 @@ killed_program_leaves_no_holder(void **state)
 }
 
 /* --- threads --- */
-
-struct opener {
-	struct os_netns *n;
-	struct os_netns_fault why;
-	enum weft_err result;
-};
-
-static void
-open_in_thread(void *arg)
-{
-	struct opener *o = arg;
-	o->result = os_netns_open(&o->n, &o->why);
-}
 
 static void
 holder_outlives_the_thread_that_made_it(void **state)
@@ -780,6 +840,7 @@ main(void)
 		cmocka_unit_test(program_neither_waits_for_the_holder_nor_hears_of_its_end),
 		cmocka_unit_test(signals_to_the_whole_group_leave_the_holder_alone),
 		cmocka_unit_test(killed_program_leaves_no_holder),
+		cmocka_unit_test(holder_has_nothing_of_a_large_program),
 		cmocka_unit_test(holder_outlives_the_thread_that_made_it),
 		cmocka_unit_test(threads_share_one_namespace),
 		cmocka_unit_test(one_process_has_twenty_namespaces),
