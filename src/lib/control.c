@@ -8,7 +8,6 @@
 #include "node/keeper.h"
 #include "node/node.h"
 #include "os/clock.h"
-#include "os/fd.h"
 #include "os/loop.h"
 #include "os/netns.h"
 #include "wire/conf.h"
@@ -65,18 +64,6 @@ run(void *arg)
 	}
 }
 
-/* In containers the device is often not there, or not for everybody. */
-static bool
-has_tun(struct weft_node *n)
-{
-	int fd, errnum;
-	if (os_netns_open_tun(n->netns, &fd, &errnum)) {
-		return false;
-	}
-	os_fd_close(&fd);
-	return true;
-}
-
 static enum weft_err
 start_keeper(struct weft_node *n, struct weft_detail *why)
 {
@@ -92,7 +79,7 @@ start_keeper(struct weft_node *n, struct weft_detail *why)
 		.state_dir = n->state_dir,
 		.netns = n->netns,
 		.has_news = true,
-		.no_tun = (n->flags & WEFT_NODE_NO_TUN) || !has_tun(n),
+		.no_tun = n->flags & WEFT_NODE_NO_TUN,
 		.gone = on_gone,
 		.news = on_news,
 		.ctx = n};

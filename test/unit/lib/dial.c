@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -335,6 +336,7 @@ struct blocked {
 	int way; /* 0: weft_accept(), 1: weft_dial() */
 	int listener;
 	struct weft_cancel *cancel;
+	_Atomic pid_t thread; /* 0 = does not run yet */
 	enum weft_err e;
 };
 
@@ -342,6 +344,7 @@ static void *
 block(void *arg)
 {
 	struct blocked *b = arg;
+	b->thread = (pid_t)syscall(SYS_gettid);
 	struct weft_dial_options o = {.size = sizeof(o), .cancel = b->cancel, .timeout_ms = 20000};
 	int fd;
 	b->e = b->way == 0 ? weft_accept(world.n[1], b->listener, &o, &fd, NULL)
@@ -351,7 +354,22 @@ block(void *arg)
 
 #define BLOCKED 4
 
-/* Starts them and gives them time to block. */
+/* Does it sleep in ppoll()? The kernel tells the call of a thread that does not run. */
+static bool
+has_blocked(struct blocked *b)
+{
+	char path[64];
+	long call = -1;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)b->thread);
+	FILE *f = b->thread ? fopen(path, "re") : NULL;
+	if (f) {
+		call = fscanf(f, "%ld", &call) == 1 ? call : -1;
+		fclose(f);
+	}
+	return call == SYS_ppoll;
+}
+
+/* Starts them and waits until all block. */
 static void
 block_start(struct blocked *b, pthread_t *threads, int listener, struct weft_cancel *c)
 {
@@ -359,7 +377,13 @@ block_start(struct blocked *b, pthread_t *threads, int listener, struct weft_can
 		b[i] = (struct blocked){.way = i % 2, .listener = listener, .cancel = c};
 		assert_int_equal(pthread_create(&threads[i], NULL, block, &b[i]), 0);
 	}
-	usleep(50000);
+	int64_t deadline = world_ms() + 10000;
+	for (int i = 0; i < BLOCKED; i++) {
+		while (!has_blocked(&b[i])) {
+			assert_true(world_ms() < deadline);
+			usleep(500);
+		}
+	}
 }
 
 static void
