@@ -179,7 +179,18 @@ def test_ssh_runs_commands_and_copies_through_it(net, sshd):
     assert not net.a.processes("weft")
 
 
-def test_ssh_runs_through_weft_forward(net, sshd):
-    net.forward("-L", "2222:bee:22")
+def test_ssh_runs_through_weft_forward_and_weft_proxy(net, sshd):
+    forward = net.forward("-L", "2222:bee:22")
     r = net.a.run(*USER, *sshd, "-p", "2222", "root@127.0.0.1", "echo from $(hostname >/dev/null && echo inside)")
     assert r.stdout == "from inside\n"
+    forward.stop()  # two nodes of one key take each other's packets
+    proxy = net.a.spawn(*USER, binary(), "proxy", "--socks", "1080", "--http", "8080", str(net.file), log="proxy")
+    wait_for(lambda: "HTTP on" in proxy.output or not proxy.is_running, 10, "the proxy")
+    assert proxy.is_running, proxy.output
+    data = os.urandom(2 << 20)
+    # As weft-proxy(8) has it, and by HTTP. The name is the overlay's: nothing here but the proxy knows it.
+    for way in ("nc -X 5 -x 127.0.0.1:1080 %h %p", "nc -X connect -x 127.0.0.1:8080 %h %p"):
+        ssh = [*USER, "env", f"HOME={net.home}", *sshd, "-o", f"ProxyCommand={way}", "root@bee", "sha256sum; echo $SSH_CONNECTION"]
+        r = subprocess.run(net.a._argv(ssh), input=data, capture_output=True, timeout=30)
+        words = r.stdout.decode().split()
+        assert words[0] == hashlib.sha256(data).hexdigest() and (words[2], words[4]) == (A4, B4), (way, r.stdout, r.stderr)
