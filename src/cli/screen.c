@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REVERSE "\x1b[7m"
 #define PLAIN "\x1b[0m"
 #define CLEAR_LINE "\x1b[K"
 #define CLEAR_BELOW "\x1b[J"
@@ -41,6 +40,7 @@ screen_begin(struct screen *s, unsigned rows, unsigned columns)
 	s->rows = rows;
 	s->columns = columns;
 	s->used = 0;
+	s->is_cut = false;
 	s->len = 0;
 	s->has_failed = false;
 	append_text(s, HOME);
@@ -73,47 +73,127 @@ cut(char *text, unsigned columns, unsigned *used)
 	return at;
 }
 
-WEFT_PRINTF(3, 0)
-static void
-put_line(struct screen *s, bool is_title, const char *fmt, va_list ap)
+static const char *
+begin_of(const struct screen *s, enum screen_style style)
 {
-	char text[SCREEN_LINE_MAX];
+	switch (style) {
+	case SCREEN_TITLE:
+		return "\x1b[7m";
+	case SCREEN_HEAD:
+		return "\x1b[1m";
+	case SCREEN_FAINT:
+		return "\x1b[2m";
+	case SCREEN_WARN:
+		return s->has_colors ? "\x1b[33m" : "";
+	case SCREEN_BAD:
+		return s->has_colors ? "\x1b[31m" : "";
+	case SCREEN_PLAIN:
+		break;
+	}
+	return "";
+}
+
+static void
+put_line(struct screen *s, enum screen_style style, char *text)
+{
+	const char *begin = begin_of(s, style);
 	unsigned used;
 	if (s->used == s->rows) {
+		s->is_cut = true;
 		return;
 	}
-	vsnprintf(text, sizeof(text), fmt, ap);
 	size_t len = cut(text, s->columns, &used);
 	/* The last line has no end, which would move the picture up. */
 	append_text(s, s->used > 0 ? "\r\n" : "");
-	append_text(s, is_title ? REVERSE : "");
+	append_text(s, begin);
 	append(s, text, len);
-	for (; is_title && used < s->columns; used++) {
+	for (; style == SCREEN_TITLE && used < s->columns; used++) {
 		append_text(s, " ");
 	}
-	append_text(s, is_title ? PLAIN : "");
+	append_text(s, begin[0] ? PLAIN : "");
 	if (used < s->columns) {
 		append_text(s, CLEAR_LINE);
 	}
 	s->used++;
 }
 
-void
-screen_line(struct screen *s, const char *fmt, ...)
+struct screen_mark
+screen_mark(const struct screen *s)
 {
-	va_list ap;
-	va_start(ap, fmt);
-	put_line(s, false, fmt, ap);
-	va_end(ap);
+	return (struct screen_mark){s->used, s->len};
 }
 
 void
-screen_title(struct screen *s, const char *fmt, ...)
+screen_take_back(struct screen *s, const struct screen_mark *m)
 {
+	s->used = m->used;
+	s->len = m->len;
+}
+
+void
+screen_line(struct screen *s, const char *fmt, ...)
+{
+	char text[SCREEN_LINE_MAX];
 	va_list ap;
 	va_start(ap, fmt);
-	put_line(s, true, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	put_line(s, SCREEN_PLAIN, text);
+}
+
+void
+screen_styled(struct screen *s, enum screen_style style, const char *fmt, ...)
+{
+	char text[SCREEN_LINE_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	put_line(s, style, text);
+}
+
+/* Bytes of a line that has so many columns at most, and where the next one begins. */
+static size_t
+find_break(char *text, unsigned columns, size_t *next)
+{
+	unsigned used;
+	size_t len = cut(text, columns, &used), at = len;
+	*next = len;
+	if (!text[len]) {
+		return len;
+	}
+	while (at > 0 && text[at] != ' ') {
+		at--;
+	}
+	/* A word that is longer than the line is broken. */
+	if (strspn(text, " ") >= at) {
+		return len;
+	}
+	*next = at + strspn(text + at, " ");
+	while (text[at - 1] == ' ') {
+		at--;
+	}
+	return at;
+}
+
+void
+screen_wrapped(struct screen *s, enum screen_style style, unsigned indent, const char *fmt, ...)
+{
+	char text[SCREEN_LINE_MAX], line[SCREEN_LINE_MAX];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	unsigned used = 0;
+	size_t at = 0, next;
+	do {
+		unsigned room = s->columns > used ? s->columns - used : 1;
+		size_t len = find_break(text + at, room, &next);
+		snprintf(line, sizeof(line), "%*s%.*s", (int)used, "", (int)len, text + at);
+		put_line(s, style, line);
+		at += next;
+		used = indent;
+	} while (text[at] && !s->is_cut);
 }
 
 void

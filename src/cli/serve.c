@@ -186,6 +186,7 @@ reload(void *ctx, const char *file, char *why, size_t cap)
 	}
 	service_reloading(&s->service);
 	enum weft_err e = load(s, file, why, cap);
+	ctl_control_reloaded(s->control, file ? file : s->path, e ? why : NULL);
 	if (e) {
 		service_ready(&s->service, "a reload changed nothing: %s", why);
 	} else {
@@ -264,6 +265,13 @@ on_stop(void *ctx)
 	s->is_stopping = true;
 }
 
+static const struct conf *
+conf_in_force(void *ctx)
+{
+	const struct server *s = ctx;
+	return keeper_conf(s->keeper);
+}
+
 static enum weft_err
 open_control(struct server *s)
 {
@@ -286,6 +294,7 @@ open_control(struct server *s)
 		.stop = on_stop,
 		.reload = reload,
 		.save = save,
+		.conf = conf_in_force,
 		.ctx = s};
 	return ctl_control_open(&c, &s->control);
 }
@@ -399,6 +408,9 @@ stop(struct server *s)
 {
 	struct conf *conf = NULL;
 	service_stopping(&s->service);
+	if (s->control) {
+		ctl_control_stopping(s->control);
+	}
 	s->around.host.is_over = NULL;
 	if (s->keeper) {
 		around_pre_down(&s->around, keeper_conf(s->keeper));
@@ -438,6 +450,7 @@ work(struct server *s)
 	trim(s);
 	while (!s->is_stopping) {
 		struct mono at = mono_min(keeper_deadline(s->keeper), s->trim_at);
+		at = mono_min(at, ctl_control_deadline(s->control));
 		os_loop_wait(s->loop, mono_min(at, ctl_http_deadline(s->http)));
 		struct mono now = os_clock_mono();
 		if (!mono_is_before(now, s->trim_at)) {
@@ -445,6 +458,7 @@ work(struct server *s)
 		}
 		ctl_http_turn(s->http, now);
 		keeper_turn(s->keeper, now);
+		ctl_control_turn(s->control, now);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The live view: asks once a second, draws on a terminal, or prints lines elsewhere. */
+/* The live view: listens to devices, draws on a terminal, or prints lines elsewhere. */
 #include "cli/watch.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "cli/recovery.h"
 #include "cli/reply.h"
 #include "cli/screen.h"
-#include "cli/status.h"
+#include "cli/stream.h"
 #include "ctl/path.h"
 #include "os/clock.h"
 #include "os/fd.h"
@@ -21,116 +21,228 @@
 #include "os/signal.h"
 #include "os/terminal.h"
 
-#define PERIOD_NS WEFT_NS_PER_S
-/* A device of many peers takes a while to answer: it is not asked for more than a fifth of the
- * time. */
-#define LOAD_MAX 5
-#define ANSWER_NS (2 * WEFT_NS_PER_S)
+/* To a device that has ended, and to see whether there are others. */
+#define RETRY_NS (1 * WEFT_NS_PER_S)
+/* Pictures are drawn no oftener, whatever comes. */
+#define DRAW_NS (100 * WEFT_NS_PER_MS)
+#define LOOP_WATCHES 1024
+#define OUTPUT_BYTES (64u << 10) /* a picture leaves in one piece */
 #define INPUT_FD 0
 #define OUTPUT_FD 1
 
+struct watch;
+
+struct watched {
+	struct watch *watch;
+	struct watch_device model;
+	struct stream stream;
+};
+
 struct watch {
-	const char *name; /* NULL: all */
-	struct watch_device *devices;
+	const char *name;   /* NULL: all */
+	struct watched **v; /* sorted by name */
 	size_t n;
+	struct watch_events events;
 	struct screen screen;
 	bool is_terminal; /* the output */
+	bool wants_draw;
+	struct mono drawn_at, retry_at;
 	struct os_terminal *input;
 	struct os_loop *loop;
 	int signal_fd;
+	enum weft_err failed; /* it is no use to go on */
+	const char *failed_name;
 };
 
-static struct watch_device *
-find(struct watch *w, const char *name)
+/* --- the devices --- */
+
+static void print_device(const struct watch_device *d);
+
+static void
+on_line(void *ctx, const json_t *o, const char *text)
+{
+	struct watched *d = ctx;
+	struct watch *w = d->watch;
+	if (json_object_get(o, "event")) {
+		watch_note(&w->events, d->model.name, o);
+		w->wants_draw = true;
+		return;
+	}
+	switch (watch_feed(&d->model, o, text)) {
+	case WATCH_STEP_WHOLE:
+		w->wants_draw = true;
+		if (!w->is_terminal) {
+			print_device(&d->model);
+		}
+		break;
+	case WATCH_STEP_NO_MEMORY:
+		w->failed = WEFT_ENOMEM;
+		w->failed_name = d->model.name;
+		break;
+	case WATCH_STEP_MORE:
+		break;
+	}
+}
+
+static void
+on_ended(void *ctx, enum weft_err e)
+{
+	struct watched *d = ctx;
+	struct watch *w = d->watch;
+	watch_forget(&d->model);
+	w->wants_draw = true;
+	if (!w->is_terminal) {
+		printf("%s does not run\n", d->model.name);
+	}
+	w->retry_at = mono_add_ns(os_clock_mono(), RETRY_NS);
+	if (e == WEFT_ENOTSUP || e == WEFT_ENOMEM) {
+		w->failed = e;
+		w->failed_name = d->model.name;
+	}
+}
+
+static enum weft_err
+open_stream(struct watched *d)
+{
+	const struct stream_sink sink = {.line = on_line, .ended = on_ended, .ctx = d};
+	return stream_open(&d->stream, d->model.name, WATCH_EVERY_MS, d->watch->loop, &sink);
+}
+
+static struct watched *
+find(const struct watch *w, const char *name)
 {
 	for (size_t i = 0; i < w->n; i++) {
-		if (strcmp(w->devices[i].name, name) == 0) {
-			return &w->devices[i];
+		if (strcmp(w->v[i]->model.name, name) == 0) {
+			return w->v[i];
 		}
 	}
 	return NULL;
 }
 
-/* Keeps what is known of devices that are still there. */
-static bool
-set_devices(struct watch *w, const char (*names)[CLI_DEVICE_NAME_MAX], size_t n)
+static int
+compare_devices(const void *a, const void *b)
 {
-	struct watch_device *v = calloc(n + 1, sizeof(*v));
-	if (!v) {
-		return false;
+	const struct watched *const *x = a, *const *y = b;
+	return strcmp((*x)->model.name, (*y)->model.name);
+}
+
+static void
+drop(struct watched *d)
+{
+	stream_close(&d->stream);
+	watch_forget(&d->model);
+	free(d);
+}
+
+/* NULL: no memory. */
+static struct watched *
+add(struct watch *w, const char *name)
+{
+	struct watched **v = realloc(w->v, (w->n + 1) * sizeof(struct watched *));
+	w->v = v ? v : w->v;
+	struct watched *d = v ? calloc(1, sizeof(*d)) : NULL;
+	if (!d) {
+		return NULL;
 	}
-	for (size_t i = 0; i < n; i++) {
-		struct watch_device *old = find(w, names[i]);
-		if (old) {
-			v[i] = *old;
-			*old = (struct watch_device){0};
+	d->watch = w;
+	d->stream.fd = -1;
+	snprintf(d->model.name, sizeof(d->model.name), "%s", name);
+	w->v[w->n++] = d;
+	return d;
+}
+
+static bool
+is_among(const struct cli_devices *found, const char *name)
+{
+	for (size_t i = 0; i < found->n; i++) {
+		if (strcmp(found->names[i], name) == 0) {
+			return true;
 		}
-		snprintf(v[i].name, sizeof(v[i].name), "%s", names[i]);
 	}
-	for (size_t i = 0; i < w->n; i++) {
-		watch_device_fini(&w->devices[i]);
-	}
-	free(w->devices);
-	w->devices = v;
-	w->n = n;
-	return true;
+	return false;
 }
 
 /* Without a name: which devices there are now. */
-static bool
+static void
 follow_devices(struct watch *w)
 {
 	struct cli_devices found;
+	size_t kept = 0;
 	if (w->name || cli_devices_find(CTL_CONTROL_DIR, &found)) {
-		return true;
-	}
-	bool ok = set_devices(w, (const char(*)[CLI_DEVICE_NAME_MAX])found.names, found.n);
-	cli_devices_fini(&found);
-	return ok;
-}
-
-static bool
-sample(struct watch *w)
-{
-	if (!follow_devices(w)) {
-		return false;
+		return;
 	}
 	for (size_t i = 0; i < w->n; i++) {
-		json_t *status = NULL;
-		if (status_ask(
-			    w->devices[i].name, mono_add_ns(os_clock_mono(), ANSWER_NS), &status)) {
-			status = NULL;
-		}
-		if (!watch_feed(&w->devices[i], status, os_clock_mono())) {
-			return false;
+		if (stream_is_open(&w->v[i]->stream) || is_among(&found, w->v[i]->model.name)) {
+			w->v[kept++] = w->v[i];
+		} else {
+			drop(w->v[i]);
+			w->wants_draw = true;
 		}
 	}
-	return true;
+	w->n = kept;
+	for (size_t i = 0; i < found.n; i++) {
+		if (!find(w, found.names[i]) && !add(w, found.names[i])) {
+			w->failed = WEFT_ENOMEM;
+			w->failed_name = "weft";
+		}
+	}
+	if (w->n > 1) {
+		qsort(w->v, w->n, sizeof(*w->v), compare_devices);
+	}
+	cli_devices_fini(&found);
 }
+
+static void
+reconnect(struct watch *w)
+{
+	bool has_any = false;
+	follow_devices(w);
+	for (size_t i = 0; i < w->n; i++) {
+		if (!stream_is_open(&w->v[i]->stream)) {
+			enum weft_err e = open_stream(w->v[i]);
+			(void)e; /* it is tried again */
+		}
+		has_any |= stream_is_open(&w->v[i]->stream);
+	}
+	/* A picture of nothing, else there is one when the first sample is here. */
+	w->wants_draw |= !has_any;
+	w->retry_at = mono_add_ns(os_clock_mono(), RETRY_NS);
+}
+
+/* --- what is shown --- */
 
 static void
 draw(struct watch *w)
 {
 	unsigned rows = 24, columns = 80;
+	const struct watch_device **models = calloc(w->n + 1, sizeof(struct watch_device *));
+	if (!models) {
+		return;
+	}
+	for (size_t i = 0; i < w->n; i++) {
+		models[i] = &w->v[i]->model;
+	}
 	(void)os_terminal_size(OUTPUT_FD, &rows, &columns);
 	screen_begin(&w->screen, rows, columns);
-	watch_draw(&w->screen, w->devices, w->n);
+	watch_draw(&w->screen, models, w->n, &w->events);
 	screen_finish(&w->screen);
 	if (!w->screen.has_failed) {
 		fwrite(w->screen.text, 1, w->screen.len, stdout);
 	}
+	free(models);
 }
 
 static void
 print_peer(const char *clock, const char *device, const struct watch_peer *p)
 {
-	const json_t *f = json_object_get(p->json, "fec"), *rx = json_object_get(f, "rx");
+	json_t *o = json_loads(p->text, 0, NULL);
+	const json_t *f = json_object_get(o, "fec"), *rx = json_object_get(f, "rx");
 	char in[NUMBER_TEXT_MAX], out[NUMBER_TEXT_MAX], loss[NUMBER_TEXT_MAX],
 		residual[NUMBER_TEXT_MAX], overhead[NUMBER_TEXT_MAX], hold[NUMBER_TEXT_MAX];
 	printf("%s %s %.8s in %s out %s", clock, device, p->key,
 		number_rate(watch_flow_in(&p->flow), in),
 		number_rate(watch_flow_out(&p->flow), out));
-	if (recovery_is_running(p->json)) {
+	if (recovery_is_running(o)) {
 		printf(" loss %s residual %s overhead %s held %s %s",
 			number_share(reply_number(f, "loss"), loss),
 			number_share(reply_number(f, "residual"), residual),
@@ -139,14 +251,17 @@ print_peer(const char *clock, const char *device, const struct watch_peer *p)
 			reply_text(f, "why", "?"));
 	}
 	putchar('\n');
+	json_decref(o);
 }
 
 static void
-print_device(const char *clock, const struct watch_device *d)
+print_device(const struct watch_device *d)
 {
-	if (!d->status) {
-		printf("%s %s does not run\n", clock, d->name);
-		return;
+	time_t now = (time_t)reply_number(d->status, "time_s");
+	struct tm tm;
+	char clock[16] = "";
+	if (localtime_r(&now, &tm)) {
+		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
 	}
 	/* The first sample has no rate. */
 	for (size_t i = 0; i < d->peers_n; i++) {
@@ -164,19 +279,7 @@ print_device(const char *clock, const struct watch_device *d)
 	}
 }
 
-static void
-print(struct watch *w)
-{
-	time_t now = (time_t)(os_clock_wall_ns() / WEFT_NS_PER_S);
-	struct tm tm;
-	char clock[16] = "";
-	if (localtime_r(&now, &tm)) {
-		strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
-	}
-	for (size_t i = 0; i < w->n; i++) {
-		print_device(clock, &w->devices[i]);
-	}
-}
+/* --- the loop --- */
 
 static void
 on_signal(void *ctx, uint32_t events)
@@ -185,8 +288,13 @@ on_signal(void *ctx, uint32_t events)
 	enum os_signal sig;
 	(void)events;
 	while (os_signal_take(w->signal_fd, &sig) == WEFT_OK) {
-		/* HUP, too: the terminal is gone. */
-		os_loop_stop(w->loop);
+		if (sig == OS_SIGNAL_RESIZE) {
+			w->wants_draw = true;
+			w->drawn_at = (struct mono){0};
+		} else {
+			/* HUP, too: the terminal is gone. */
+			os_loop_stop(w->loop);
+		}
 	}
 }
 
@@ -211,15 +319,12 @@ static enum weft_err
 open_loop(struct watch *w)
 {
 	os_signal_block_all();
-	enum weft_err e = os_loop_new(2, &w->loop);
+	enum weft_err e = os_loop_new(LOOP_WATCHES, &w->loop);
 	if (!e) {
 		e = os_signal_open(&w->signal_fd);
 	}
 	if (!e) {
 		e = os_loop_add(w->loop, w->signal_fd, OS_READABLE, on_signal, w);
-	}
-	if (!e && w->is_terminal && os_terminal_take(INPUT_FD, &w->input) == WEFT_OK) {
-		e = os_loop_add(w->loop, INPUT_FD, OS_READABLE, on_key, w);
 	}
 	return e;
 }
@@ -237,27 +342,39 @@ locale_is_utf8(void)
 	return false;
 }
 
+/* https://no-color.org */
+static bool
+wants_colors(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	return !(no && no[0]) && term && strcmp(term, "dumb") != 0;
+}
+
+/* False: nobody reads. */
+static bool
+show(struct watch *w)
+{
+	if (w->is_terminal) {
+		draw(w);
+	}
+	w->wants_draw = false;
+	w->drawn_at = os_clock_mono();
+	return fflush(stdout) == 0;
+}
+
 static int
 run(struct watch *w)
 {
-	while (!os_loop_is_stopped(w->loop)) {
-		struct mono began = os_clock_mono();
-		if (!sample(w)) {
-			return cli_fail("%s", weft_err_text(WEFT_ENOMEM));
+	while (!os_loop_is_stopped(w->loop) && !w->failed) {
+		struct mono now = os_clock_mono();
+		if (!mono_is_before(now, w->retry_at)) {
+			reconnect(w);
 		}
-		if (w->is_terminal) {
-			draw(w);
-		} else {
-			print(w);
+		struct mono draw_at = mono_add_ns(w->drawn_at, DRAW_NS);
+		if (w->wants_draw && !mono_is_before(now, draw_at) && !show(w)) {
+			return CLI_FAILED;
 		}
-		if (fflush(stdout) != 0) {
-			return CLI_FAILED; /* nobody reads */
-		}
-		int64_t wait_ns = mono_diff_ns(os_clock_mono(), began) * LOAD_MAX;
-		struct mono next = mono_add_ns(began, wait_ns > PERIOD_NS ? wait_ns : PERIOD_NS);
-		while (!os_loop_is_stopped(w->loop) && mono_is_before(os_clock_mono(), next)) {
-			os_loop_wait(w->loop, next);
-		}
+		os_loop_wait(w->loop, w->wants_draw ? mono_min(draw_at, w->retry_at) : w->retry_at);
 	}
 	return CLI_OK;
 }
@@ -265,22 +382,39 @@ run(struct watch *w)
 static int
 start(struct watch *w)
 {
-	if (w->name) {
-		/* A mistyped name is told at once; one that goes later may come back. */
-		json_t *status;
-		char names[1][CLI_DEVICE_NAME_MAX];
-		enum weft_err e = status_ask(w->name, cli_device_deadline(), &status);
-		if (e) {
-			return cli_device_fail(w->name, e);
-		}
-		json_decref(status);
-		snprintf(names[0], sizeof(names[0]), "%s", w->name);
-		if (!set_devices(w, (const char(*)[CLI_DEVICE_NAME_MAX])names, 1)) {
-			return cli_fail("%s", weft_err_text(WEFT_ENOMEM));
-		}
-	}
 	enum weft_err e = open_loop(w);
-	return e ? cli_fail("%s", weft_err_text(e)) : CLI_OK;
+	if (e) {
+		return cli_fail("%s", weft_err_text(e));
+	}
+	if (!w->name) {
+		return CLI_OK;
+	}
+	/* A mistyped name is told at once; one that goes later may come back. */
+	struct watched *d = add(w, w->name);
+	e = d ? open_stream(d) : WEFT_ENOMEM;
+	return e ? stream_fail(w->name, e) : CLI_OK;
+}
+
+/* The terminal is ours until leave(). */
+static enum weft_err
+enter(struct watch *w)
+{
+	if (!w->is_terminal) {
+		return WEFT_OK;
+	}
+	setvbuf(stdout, NULL, _IOFBF, OUTPUT_BYTES);
+	fputs(SCREEN_BEGIN, stdout);
+	return os_terminal_take(INPUT_FD, &w->input) == WEFT_OK
+		       ? os_loop_add(w->loop, INPUT_FD, OS_READABLE, on_key, w)
+		       : WEFT_OK;
+}
+
+static void
+leave(struct watch *w)
+{
+	fputs(w->is_terminal ? SCREEN_END : "", stdout);
+	fflush(stdout);
+	os_terminal_give_back(w->input);
 }
 
 int
@@ -289,17 +423,24 @@ watch_run(const char *name)
 	struct watch w = {.name = name,
 		.signal_fd = -1,
 		.is_terminal = os_fd_is_terminal(OUTPUT_FD),
-		.screen.is_utf8 = locale_is_utf8()};
+		.screen.is_utf8 = locale_is_utf8(),
+		.screen.has_colors = wants_colors()};
 	int rc = start(&w);
 	if (!rc) {
-		fputs(w.is_terminal ? SCREEN_BEGIN : "", stdout);
+		enum weft_err e = enter(&w);
+		if (e) {
+			w.failed = e;
+			w.failed_name = "terminal";
+		}
 		rc = run(&w);
-		fputs(w.is_terminal ? SCREEN_END : "", stdout);
-		fflush(stdout);
+		leave(&w);
+		/* When the terminal shows it. */
+		rc = w.failed ? stream_fail(w.failed_name, w.failed) : rc;
 	}
-	os_terminal_give_back(w.input);
-	set_devices(&w, NULL, 0);
-	free(w.devices);
+	for (size_t i = 0; i < w.n; i++) {
+		drop(w.v[i]);
+	}
+	free(w.v);
 	screen_fini(&w.screen);
 	os_loop_free(w.loop);
 	os_fd_close(&w.signal_fd);

@@ -15,6 +15,7 @@
 #include "ctl/server.h"
 #include "ctl/set.h"
 #include "ctl/status.h"
+#include "ctl/watch.h"
 #include "node/node.h"
 
 #define RELOAD_TEXT_MAX 4096
@@ -35,16 +36,19 @@ struct session {
 	enum phase phase;
 	bool is_first; /* peer, or prefix: no comma before it */
 	bool is_last_reply;
-	bool has_stop; /* the owner is to be told when the reply has left */
-	bool has_told; /* it was told */
+	bool has_stop;    /* the owner is to be told when the reply has left */
+	bool has_told;    /* it was told */
+	bool is_speaking; /* unasked; the piece is a line of it */
 	struct ctl_peers peers;
 	struct ctl_peer peer;
 	size_t allowed_at;
+	struct ctl_watcher *watcher; /* NULL: it does not watch */
 };
 
 struct ctl_control {
 	struct ctl_control_config config;
 	struct ctl_server *server;
+	struct ctl_watch *watch;
 };
 
 /* Used where a reply cannot be made for want of memory. */
@@ -172,6 +176,25 @@ op_save(struct ctl_control *c, struct session *s, const json_t *request)
 	}
 }
 
+static void
+op_watch(struct ctl_control *c, struct session *s, const json_t *request)
+{
+	const json_t *every = json_object_get(request, "every_ms");
+	json_int_t ms = json_integer_value(every);
+	if (every && (!json_is_integer(every) || ms < CTL_EVERY_MS_MIN || ms > CTL_EVERY_MS_MAX)) {
+		reply_error(s, "value", "every_ms: a number from 100 to 60000 is wanted");
+		return;
+	}
+	if (s->watcher) {
+		ctl_watcher_set(s->watcher, (unsigned)ms);
+	} else if (ctl_watcher_open(c->watch, (unsigned)ms, &s->watcher)) {
+		s->watcher = NULL;
+		reply_error(s, "memory", "out of memory");
+		return;
+	}
+	reply(s, json_pack("{s:b}", "ok", 1));
+}
+
 struct op {
 	const char *name;
 	void (*run)(struct ctl_control *c, struct session *s, const json_t *request);
@@ -184,6 +207,7 @@ static const struct op ops[] = {
 	{"status", op_status},
 	{"stop", op_stop},
 	{"version", op_version},
+	{"watch", op_watch},
 };
 
 static void
@@ -208,7 +232,7 @@ run_request(struct ctl_control *c, struct session *s, const char *text, size_t l
 		} else {
 			reply_error(s, "unknown_op",
 				"no such operation; known: reload, save, set, status, stop, "
-				"version");
+				"version, watch");
 		}
 	}
 	json_decref(o);
@@ -323,10 +347,36 @@ put_piece(struct session *s, struct writer *w)
 	s->piece_at += n;
 }
 
+/* Lines that nobody asked for, as many as have room; the last of them may be begun. */
+static enum ctl_step
+put_words(struct session *s, struct writer *w)
+{
+	while (w->p < w->end) {
+		if (s->piece_at == s->piece_len) {
+			free(s->piece);
+			s->piece = ctl_watcher_take(s->watcher);
+			s->piece_len = s->piece ? strlen(s->piece) : 0;
+			s->piece_at = 0;
+		}
+		if (!s->piece) {
+			s->is_speaking = false;
+			return CTL_STEP_DONE;
+		}
+		put_piece(s, w);
+	}
+	return CTL_STEP_MORE;
+}
+
 static enum ctl_step
 produce(void *ctx, void *state, struct writer *w)
 {
 	struct session *s = state;
+	if (!s->piece && !s->is_last_reply && s->watcher) {
+		s->is_speaking = true;
+	}
+	if (s->is_speaking) {
+		return put_words(s, w);
+	}
 	if (!s->piece) {
 		/* Memory ran out: within a reply there is nothing to be said. */
 		if (s->phase == PHASE_LAST) {
@@ -350,6 +400,7 @@ end_reply(struct session *s)
 {
 	free(s->piece);
 	s->piece = NULL;
+	s->piece_len = s->piece_at = 0;
 	ctl_peers_fini(&s->peers);
 	ctl_peer_fini(&s->peer);
 }
@@ -377,9 +428,41 @@ fini(void *ctx, void *state)
 {
 	struct session *s = state;
 	end_reply(s);
+	ctl_watcher_close(s->watcher);
 	free(s->line);
 	/* Who asked for the end and did not wait for the answer meant it all the same. */
 	tell_stop(ctx, s);
+}
+
+static bool
+has_word(void *ctx, const void *state)
+{
+	const struct session *s = state;
+	(void)ctx;
+	return s->watcher && ctl_watcher_has_line(s->watcher);
+}
+
+static bool
+may_speak(void *ctx, const void *state)
+{
+	(void)ctx;
+	return ((const struct session *)state)->watcher;
+}
+
+static void
+wake(void *ctx)
+{
+	struct ctl_control *c = ctx;
+	if (c->server) {
+		ctl_server_wake(c->server);
+	}
+}
+
+static const struct conf *
+conf_in_force(void *ctx)
+{
+	const struct ctl_control *c = ctx;
+	return c->config.conf ? c->config.conf(c->config.ctx) : NULL;
 }
 
 static const struct ctl_protocol protocol = {
@@ -388,6 +471,8 @@ static const struct ctl_protocol protocol = {
 	.produce = produce,
 	.sent = sent,
 	.fini = fini,
+	.has_word = has_word,
+	.may_speak = may_speak,
 };
 
 enum weft_err
@@ -405,13 +490,43 @@ ctl_control_open(const struct ctl_control_config *config, struct ctl_control **o
 		.protocol = &protocol,
 		.ctx = c,
 		.log = config->log};
-	enum weft_err e = ctl_server_open(&server, &c->server);
+	const struct ctl_watch_config watch = {
+		.node = config->node, .wake = wake, .conf = conf_in_force, .ctx = c};
+	enum weft_err e = ctl_watch_new(&watch, &c->watch);
+	if (!e) {
+		e = ctl_server_open(&server, &c->server);
+	}
 	if (e) {
+		ctl_watch_free(c->watch);
 		free(c);
 		return e;
 	}
 	*out = c;
 	return WEFT_OK;
+}
+
+struct mono
+ctl_control_deadline(const struct ctl_control *c)
+{
+	return ctl_watch_deadline(c->watch);
+}
+
+void
+ctl_control_turn(struct ctl_control *c, struct mono now)
+{
+	ctl_watch_turn(c->watch, now);
+}
+
+void
+ctl_control_reloaded(struct ctl_control *c, const char *file, const char *why)
+{
+	ctl_watch_reloaded(c->watch, file, why);
+}
+
+void
+ctl_control_stopping(struct ctl_control *c)
+{
+	ctl_watch_stopping(c->watch);
 }
 
 static bool
@@ -424,6 +539,7 @@ void
 ctl_control_drain(struct ctl_control *c)
 {
 	ctl_server_sift(c->server, has_asked_for_the_end);
+	ctl_watch_end(c->watch);
 }
 
 void
@@ -433,5 +549,6 @@ ctl_control_close(struct ctl_control *c)
 		return;
 	}
 	ctl_server_close(c->server);
+	ctl_watch_free(c->watch);
 	free(c);
 }

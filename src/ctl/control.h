@@ -8,7 +8,9 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/mono.h"
 
+struct conf;
 struct ctl_control;
 struct log;
 struct node;
@@ -30,12 +32,22 @@ struct ctl_control_config {
 	enum weft_err (*reload)(void *ctx, const char *file, char *why, size_t cap);
 	/* Writes what runs into the configuration file; NULL: there is none. */
 	enum weft_err (*save)(void *ctx, char *why, size_t cap);
+	/* The configuration in force, for the names of peers, or NULL; may be NULL. */
+	const struct conf *(*conf)(void *ctx);
 	void *ctx;
 };
 
 /* Makes the folder of path if need be. Threads: the loop's, which calls everything of node. */
 WEFT_MUST_CHECK enum weft_err ctl_control_open(
 	const struct ctl_control_config *c, struct ctl_control **out);
+/* When ctl_control_turn() is due; also after each round of the loop: the node may have news. */
+struct mono ctl_control_deadline(const struct ctl_control *c);
+void ctl_control_turn(struct ctl_control *c, struct mono now);
+/* For those who watch. A reload of file, or of the one at hand for NULL, was refused for a reason;
+ * NULL: it is in force. */
+void ctl_control_reloaded(struct ctl_control *c, const char *file, const char *why);
+/* The device is about to end. */
+void ctl_control_stopping(struct ctl_control *c);
 /* Drops every client but those that asked for the end, and with them all references to peers.
  * Those learn of the end by ctl_control_close(), which may follow when the node is gone. The
  * loop is not run in between. */

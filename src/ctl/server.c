@@ -125,13 +125,29 @@ make_reply(struct client *c)
 	c->is_closing = step == CTL_STEP_CLOSE;
 }
 
-/* Does the next thing that can be done. */
+static bool
+has_word(const struct client *c)
+{
+	const struct ctl_server_config *k = &c->server->config;
+	return k->protocol->has_word && k->protocol->has_word(k->ctx, c->state);
+}
+
+/* The client sends no more. */
 static enum io
-step(struct client *c, bool *is_write)
+listen_no_more(const struct client *c)
+{
+	const struct ctl_server_config *k = &c->server->config;
+	bool may = k->protocol->may_speak && k->protocol->may_speak(k->ctx, c->state);
+	return may ? IO_WAIT : IO_ENDED;
+}
+
+/* Does the next thing that can be done. events: what to wait for with IO_WAIT. */
+static enum io
+step(struct client *c, uint32_t *events)
 {
 	const struct ctl_server_config *k = &c->server->config;
 	bool had_reply = c->is_replying || c->out_len > 0;
-	*is_write = true;
+	*events = OS_WRITABLE;
 	if (c->out_len > 0) {
 		enum io io = flush(c);
 		if (io != IO_DONE || c->out_len > 0) {
@@ -152,26 +168,33 @@ step(struct client *c, bool *is_write)
 	if (had_reply) {
 		return IO_DONE;
 	}
-	*is_write = false;
 	if (c->in_len > 0) {
 		take_request(c);
 		return IO_DONE;
 	}
-	return c->has_ended ? IO_ENDED : fill(c);
+	c->is_replying = has_word(c);
+	if (c->is_replying) {
+		return IO_DONE;
+	}
+	*events = c->has_ended ? 0 : OS_READABLE; /* a hang-up shows in any case */
+	return c->has_ended ? listen_no_more(c) : fill(c);
 }
 
 static void
 client_ready(void *ctx, uint32_t ready)
 {
 	struct client *c = ctx;
-	(void)ready; /* a hang-up shows in the read or the write */
+	/* Otherwise a hang-up shows in the read or the write. */
+	if (c->has_ended && (ready & OS_HANGUP)) {
+		drop(c);
+		return;
+	}
 	for (unsigned i = 0; i < STEPS_A_TURN; i++) {
-		bool is_write;
-		enum io io = step(c, &is_write);
+		uint32_t events;
+		enum io io = step(c, &events);
 		if (io == IO_DONE) {
 			continue;
 		}
-		uint32_t events = is_write ? OS_WRITABLE : OS_READABLE;
 		if (io == IO_WAIT && events != c->events &&
 			os_loop_mod(c->server->config.loop, c->fd, events) == WEFT_OK) {
 			c->events = events;
@@ -342,10 +365,49 @@ undo_alloc:
 }
 
 void
+ctl_server_wake(struct ctl_server *s)
+{
+	for (size_t i = 0; i < CTL_CLIENTS_MAX; i++) {
+		struct client *c = s->clients[i];
+		/* One that waits for room is told of that. */
+		if (c && c->events != OS_WRITABLE && has_word(c) &&
+			os_loop_mod(s->config.loop, c->fd, OS_WRITABLE) == WEFT_OK) {
+			c->events = OS_WRITABLE;
+		}
+	}
+}
+
+/* Requests are not heard any more. */
+static void
+say_last(struct client *c)
+{
+	const struct ctl_server_config *k = &c->server->config;
+	while (has_word(c) || c->is_replying || c->out_len > 0) {
+		if (c->out_len == 0) {
+			make_reply(c);
+		}
+		while (c->out_len > 0) {
+			if (flush(c) != IO_DONE) {
+				return;
+			}
+		}
+		if (!c->is_replying) {
+			k->protocol->sent(k->ctx, c->state);
+		}
+		if (c->is_closing) {
+			return;
+		}
+	}
+}
+
+void
 ctl_server_sift(struct ctl_server *s, bool (*keep)(const void *state))
 {
 	for (size_t i = 0; i < CTL_CLIENTS_MAX; i++) {
 		if (s->clients[i] && !keep(s->clients[i]->state)) {
+			if (has_word(s->clients[i])) {
+				say_last(s->clients[i]);
+			}
 			drop(s->clients[i]);
 		}
 	}

@@ -43,6 +43,11 @@ struct ctl_protocol {
 	void (*sent)(void *ctx, void *state);
 	/* The connection ends. Must not close the server. */
 	void (*fini)(void *ctx, void *state);
+	/* NULL: nothing is said unasked. Else: is there something to say now? produce() then makes
+	 * it as it makes a reply. */
+	bool (*has_word)(void *ctx, const void *state);
+	/* With has_word: may there be something later, though the client sends no more? */
+	bool (*may_speak)(void *ctx, const void *state);
 };
 
 struct ctl_server_config {
@@ -58,7 +63,10 @@ struct ctl_server_config {
 /* WEFT_EADDRINUSE: somebody serves there. */
 WEFT_MUST_CHECK enum weft_err ctl_server_open(
 	const struct ctl_server_config *c, struct ctl_server **out);
-/* Drops the clients whose state keep() does not want. */
+/* Some has_word() may be true by now. Their turn comes with the loop's next round. */
+void ctl_server_wake(struct ctl_server *s);
+/* Drops the clients whose state keep() does not want. What there is to say unasked is written as
+ * far as the socket has room. */
 void ctl_server_sift(struct ctl_server *s, bool (*keep)(const void *state));
 /* Drops every client and removes the socket. NULL is allowed. */
 void ctl_server_close(struct ctl_server *s);

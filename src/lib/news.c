@@ -10,26 +10,38 @@
 
 #define NEWS_AT_ONCE 32
 
-static enum weft_event_kind
-kind_of(enum node_news_kind kind)
+/* False: no event of the library. */
+static bool
+find_kind(enum node_news_kind kind, enum weft_event_kind *out)
 {
 	switch (kind) {
 	case NODE_NEWS_PEER_UP:
-		return WEFT_EVENT_PEER_UP;
+		*out = WEFT_EVENT_PEER_UP;
+		return true;
 	case NODE_NEWS_PEER_DOWN:
-		return WEFT_EVENT_PEER_DOWN;
+		*out = WEFT_EVENT_PEER_DOWN;
+		return true;
 	case NODE_NEWS_ENDPOINT_MOVED:
-		return WEFT_EVENT_ENDPOINT_MOVED;
+		*out = WEFT_EVENT_ENDPOINT_MOVED;
+		return true;
 	case NODE_NEWS_ERROR:
+		*out = WEFT_EVENT_ERROR;
+		return true;
+	case NODE_NEWS_NAME_FOUND:
+	case NODE_NEWS_NAME_FAILED:
+	case NODE_NEWS_PORT:
 		break;
 	}
-	return WEFT_EVENT_ERROR;
+	return false;
 }
 
 static void
 tell(struct weft_node *n, const struct node_news *v)
 {
-	struct weft_event e = {.kind = kind_of(v->kind), .code = v->code};
+	struct weft_event e = {.code = v->code};
+	if (!find_kind(v->kind, &e.kind)) {
+		return;
+	}
 	char text[ENDPOINT_TEXT_MAX];
 	memcpy(e.public_key, v->public_key, WEFT_KEY_LEN);
 	if (v->to.addr.family != IP_FAMILY_NONE) {

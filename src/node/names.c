@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "node/device.h"
+#include "node/news.h"
 #include "node/node.h"
 #include "os/clock.h"
 #include "os/entropy.h"
@@ -112,6 +114,16 @@ give(struct wg_device *d, struct wg_peer *p, bool must_move, const struct endpoi
 }
 
 static void
+tell(struct names *t, const struct names_entry *e, enum node_news_kind kind,
+	const struct endpoint *at)
+{
+	struct node_news v = {.kind = kind, .to = *at};
+	memcpy(v.public_key, e->key, sizeof(v.public_key));
+	snprintf(v.text, sizeof(v.text), "%s", e->host ? e->host : e->scope);
+	node_put_news(t->node, &v);
+}
+
+static void
 use(struct names *t, struct names_entry *e)
 {
 	struct endpoint at[2];
@@ -121,6 +133,10 @@ use(struct names *t, struct names_entry *e)
 	if (n == 0) {
 		return;
 	}
+	if (e->has_warned || !endpoint_is_same_remote(&e->told, &at[0])) {
+		tell(t, e, NODE_NEWS_NAME_FOUND, &at[0]);
+	}
+	e->told = at[0];
 	e->has_warned = false;
 	log_debug(&t->log, "%s is %s", e->host ? e->host : e->scope, endpoint_format(&at[0], text));
 	struct wg_device *d = node_lock(t->node, &out);
@@ -163,6 +179,9 @@ warn_of_failure(struct names *t, struct names_entry *e)
 		e->host ? "cannot resolve %s; it is tried again"
 			: "there is no interface %s, which an endpoint names; it is tried again",
 		e->host ? e->host : e->scope);
+	if (!e->has_warned) {
+		tell(t, e, NODE_NEWS_NAME_FAILED, &(struct endpoint){0});
+	}
 	e->has_warned = true;
 }
 

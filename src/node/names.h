@@ -32,9 +32,10 @@ struct names_entry {
 	struct ip_addr addr;
 	char scope[16];
 	uint16_t port;
-	uint64_t handshakes; /* of the peer, when it was last looked at */
-	bool has_warned;     /* since it was last found */
-	bool must_move;      /* the endpoint was changed: a session does not keep the old one */
+	uint64_t handshakes;  /* of the peer, when it was last looked at */
+	bool has_warned;      /* since it was last found */
+	struct endpoint told; /* where it was found last */
+	bool must_move;       /* the endpoint was changed: a session does not keep the old one */
 };
 
 struct names {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/news.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ enum told {
 void
 news_init(struct news *s, const struct log *log, bool is_kept)
 {
-	*s = (struct news){.log = *log, .is_kept = is_kept};
+	*s = (struct news){.log = *log};
+	atomic_init(&s->is_kept, is_kept);
 	s->stale_limit = (struct log_limit){.period_ns = 60 * WEFT_NS_PER_S, .burst = 3};
 	s->many_limit = (struct log_limit){.period_ns = 10 * WEFT_NS_PER_S, .burst = 20};
 	os_mutex_init(&s->mutex);
@@ -127,13 +129,17 @@ news_tell(struct news *s, const char *device, const struct wg_event *e, struct w
 	struct node_news v;
 	wg_peer_info(e->peer, &info);
 	log_event(s, device, e, &info, now);
-	return make_news(e, &info, &v) && news_put(s, &v);
+	if (!make_news(e, &info, &v)) {
+		return false;
+	}
+	v.wall_ns = now.wall_ns;
+	return news_put(s, &v);
 }
 
 bool
 news_put(struct news *s, const struct node_news *v)
 {
-	if (!s->is_kept) {
+	if (!atomic_load_explicit(&s->is_kept, memory_order_relaxed)) {
 		return false;
 	}
 	os_mutex_lock(&s->mutex);
@@ -171,4 +177,13 @@ news_lost(struct news *s)
 	uint64_t lost = s->lost;
 	os_mutex_unlock(&s->mutex);
 	return lost;
+}
+
+void
+news_keep(struct news *s, bool is_kept)
+{
+	os_mutex_lock(&s->mutex);
+	s->first = s->n = 0;
+	atomic_store(&s->is_kept, is_kept);
+	os_mutex_unlock(&s->mutex);
 }

@@ -409,8 +409,10 @@ move_sockets(struct node *n, uint16_t port)
 	if (e) {
 		return e;
 	}
-	atomic_store(&n->listen_port, link_udp_port(links[0]));
+	struct node_news news = {.kind = NODE_NEWS_PORT, .to.port = link_udp_port(links[0])};
+	atomic_store(&n->listen_port, news.to.port);
 	sockets_swap_all(n->runners, n->runners_n, links);
+	node_put_news(n, &news);
 	return WEFT_OK;
 }
 
@@ -497,9 +499,17 @@ node_news_lost(struct node *n)
 void
 node_put_news(struct node *n, const struct node_news *v)
 {
-	if (news_put(&n->news, v)) {
+	struct node_news timed = *v;
+	timed.wall_ns = v->wall_ns ? v->wall_ns : os_clock_wall_ns();
+	if (news_put(&n->news, &timed)) {
 		os_wake_signal(&n->wake);
 	}
+}
+
+void
+node_keep_news(struct node *n, bool is_kept)
+{
+	news_keep(&n->news, is_kept);
 }
 
 struct mtu_ask {

@@ -39,7 +39,8 @@ struct node_config {
 	/* A private namespace for the interface, which must outlive the node; NULL = the caller's
 	 * own. The sockets to peers are the caller's own in any case. */
 	struct os_netns *netns;
-	bool has_news; /* node_take_news() will be called; else none are kept */
+	bool has_news; /* node_take_news() will be called; else none are kept, until
+			  node_keep_news() */
 	bool no_tun;   /* with netns: a veth pair at once, as where there is no TUN */
 };
 
@@ -71,6 +72,8 @@ size_t node_take_news(struct node *n, struct node_news *v, size_t cap);
 uint64_t node_news_lost(struct node *n);
 /* News that the control thread makes itself. */
 void node_put_news(struct node *n, const struct node_news *v);
+/* Somebody begins to take them, and gets none of before; or nobody does any more. */
+void node_keep_news(struct node *n, bool is_kept);
 
 /* Readable when the kernel has news of the interface: then node_monitor() follows renames, up
  * and down, and MTU changes. */

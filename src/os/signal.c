@@ -39,6 +39,7 @@ fill_own(sigset_t *set)
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGHUP);
 	sigaddset(set, SIGUSR1);
+	sigaddset(set, SIGWINCH);
 }
 
 void
@@ -74,8 +75,9 @@ os_signal_take(int fd, enum os_signal *out)
 	if (n < 0) {
 		return os_error(errno);
 	}
-	*out = info.ssi_signo == SIGHUP    ? OS_SIGNAL_RELOAD
-	       : info.ssi_signo == SIGUSR1 ? OS_SIGNAL_USER
-					   : OS_SIGNAL_STOP;
+	*out = info.ssi_signo == SIGHUP     ? OS_SIGNAL_RELOAD
+	       : info.ssi_signo == SIGUSR1  ? OS_SIGNAL_USER
+	       : info.ssi_signo == SIGWINCH ? OS_SIGNAL_RESIZE
+					    : OS_SIGNAL_STOP;
 	return WEFT_OK;
 }

@@ -9,6 +9,7 @@ enum os_signal {
 	OS_SIGNAL_STOP,   /* TERM or INT */
 	OS_SIGNAL_RELOAD, /* HUP */
 	OS_SIGNAL_USER,   /* USR1 */
+	OS_SIGNAL_RESIZE, /* WINCH: the terminal has another size */
 };
 
 /* Blocks every signal but those of a fault in the calling thread and, by inheritance, in the

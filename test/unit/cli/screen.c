@@ -32,7 +32,7 @@ screen_cuts_lines_to_the_width_in_characters(void **state)
 	screen_line(&s, "abcdef");
 	screen_line(&s, "\xe2\x96\x81\xe2\x96\x82\xe2\x96\x83\xe2\x96\x84\xe2\x96\x85");
 	screen_line(&s, "ab");
-	screen_title(&s, "%d", 7);
+	screen_styled(&s, SCREEN_TITLE, "%d", 7);
 	assert_string_equal(text_of(&s),
 		"\x1b[Habcd\r\n\xe2\x96\x81\xe2\x96\x82\xe2\x96\x83\xe2\x96\x84\r\nab\x1b[K\r\n"
 		"\x1b[7m7   \x1b[0m\r\n\x1b[J");
@@ -49,7 +49,7 @@ screen_that_is_full_takes_no_more_and_does_not_scroll(void **state)
 	assert_int_equal(screen_rows_left(&s), 1);
 	screen_line(&s, "b");
 	screen_line(&s, "c");
-	screen_title(&s, "d");
+	screen_styled(&s, SCREEN_TITLE, "d");
 	assert_int_equal(screen_rows_left(&s), 0);
 	assert_string_equal(text_of(&s), "\x1b[Ha\x1b[K\r\nb\x1b[K");
 	/* The next picture begins afresh. */

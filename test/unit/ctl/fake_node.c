@@ -125,9 +125,29 @@ node_facts(struct node *n, struct node_facts *out)
 }
 
 void
+node_keep_news(struct node *n, bool is_kept)
+{
+	news_keep(&n->news, is_kept);
+}
+
+size_t
+node_take_news(struct node *n, struct node_news *v, size_t cap)
+{
+	return news_take(&n->news, v, cap);
+}
+
+uint64_t
+node_news_lost(struct node *n)
+{
+	return news_lost(&n->news);
+}
+
+void
 node_stats(struct node *n, struct node_stats *out)
 {
+	os_rwlock_read_lock(&n->lock);
 	*out = n->stats;
+	os_rwlock_read_unlock(&n->lock);
 }
 
 static void
@@ -143,10 +163,43 @@ on_reload(void *ctx, const char *file, char *why, size_t cap)
 	struct node *n = ctx;
 	if (file && strcmp(file, "/bad") == 0) {
 		snprintf(why, cap, "/bad:1:2: error: \"two\"\n/bad:2:1: error: lines");
+		ctl_control_reloaded(n->control, file, why);
 		return WEFT_EPARSE;
 	}
 	atomic_fetch_add(&n->reloads, file ? 100 : 1);
+	ctl_control_reloaded(n->control, file, NULL);
 	return WEFT_OK;
+}
+
+static void
+on_wake(void *ctx, uint32_t events)
+{
+	struct node *n = ctx;
+	(void)events;
+	os_wake_clear(&n->wake);
+	void (*action)(void) = atomic_load(&n->action);
+	if (action) {
+		action();
+		atomic_store(&n->action, NULL);
+	}
+}
+
+void
+fake_node_do(struct node *n, void (*action)(void))
+{
+	atomic_store(&n->action, action);
+	os_wake_signal(&n->wake);
+	while (atomic_load(&n->action)) {
+		os_clock_sleep_ns(WEFT_NS_PER_MS);
+	}
+}
+
+void
+fake_node_tell(struct node *n, const struct node_news *v)
+{
+	if (news_put(&n->news, v)) {
+		os_wake_signal(&n->wake);
+	}
 }
 
 void
@@ -155,6 +208,7 @@ fake_node_init(struct node *n)
 	const struct wg_device_config config = {.entropy = os_entropy()};
 	*n = (struct node){.port = 51820, .policies_left = UINT_MAX};
 	os_rwlock_init(&n->lock);
+	news_init(&n->news, &n->log, false);
 	n->out = (struct wg_out){.msgs = n->msgs,
 		.msgs_cap = WEFT_ARRAY_LEN(n->msgs),
 		.events = n->events,
@@ -166,6 +220,8 @@ fake_node_init(struct node *n)
 	snprintf(n->uapi_path, sizeof(n->uapi_path), "%s/uapi/fake0.sock", n->folder);
 	snprintf(n->control_path, sizeof(n->control_path), "%s/control/fake0.sock", n->folder);
 	assert_int_equal(os_loop_new(2 * 65 + 8, &n->loop), WEFT_OK);
+	assert_int_equal(os_wake_init(&n->wake), WEFT_OK);
+	assert_int_equal(os_loop_add(n->loop, n->wake.fd, OS_READABLE, on_wake, n), WEFT_OK);
 	assert_int_equal(ctl_uapi_open(n, n->loop, n->uapi_path, &n->log, &n->uapi), WEFT_OK);
 	const struct ctl_control_config control = {.node = n,
 		.loop = n->loop,
@@ -183,7 +239,8 @@ run(void *arg)
 {
 	struct node *n = arg;
 	while (!os_loop_is_stopped(n->loop)) {
-		os_loop_wait(n->loop, MONO_NEVER);
+		os_loop_wait(n->loop, ctl_control_deadline(n->control));
+		ctl_control_turn(n->control, os_clock_mono());
 	}
 }
 
@@ -194,16 +251,27 @@ fake_node_start(struct node *n)
 }
 
 void
+fake_node_stop(struct node *n)
+{
+	os_loop_stop(n->loop);
+	os_thread_join(&n->thread);
+	n->has_stopped = true;
+}
+
+void
 fake_node_fini(struct node *n)
 {
 	char path[128];
-	os_loop_stop(n->loop);
-	os_thread_join(&n->thread);
+	if (!n->has_stopped) {
+		fake_node_stop(n);
+	}
 	ctl_uapi_close(n->uapi);
 	ctl_control_close(n->control);
 	assert_int_not_equal(access(n->uapi_path, F_OK), 0);
 	assert_int_not_equal(access(n->control_path, F_OK), 0);
 	os_loop_free(n->loop);
+	os_wake_fini(&n->wake);
+	news_fini(&n->news);
 	for (struct wg_peer *p = wg_peer_next(n->device, NULL); p; p = wg_peer_next(n->device, p)) {
 		free(wg_peer_user(p));
 	}

@@ -10,6 +10,7 @@
 #include "ctl/path.h"
 #include "ctl/uapi.h"
 #include "node/ally.h"
+#include "node/news.h"
 #include "node/node.h"
 #include "os/loop.h"
 #include "os/thread.h"
@@ -27,10 +28,14 @@ struct node {
 	unsigned policies_left;           /* so many can be set before memory runs out */
 	unsigned port_changes, mark_changes;
 	struct node_stats stats;
+	struct news news;
+	struct os_wake wake;          /* of the control thread */
+	void (*_Atomic action)(void); /* that it is to do; NULL: it has done it */
 
 	struct log log;
 	struct os_loop *loop;
 	struct os_thread thread;
+	bool has_stopped;
 	struct ctl_uapi *uapi;
 	struct ctl_control *control;
 	char folder[64];
@@ -44,6 +49,12 @@ struct node {
 void fake_node_init(struct node *n);
 void fake_node_start(struct node *n); /* the control thread */
 void fake_node_fini(struct node *n);
+/* Ends the control thread, so that its part may be played. */
+void fake_node_stop(struct node *n);
+/* On the control thread; returns when it is done. */
+void fake_node_do(struct node *n, void (*action)(void));
+/* From any thread. */
+void fake_node_tell(struct node *n, const struct node_news *v);
 /* A peer with public key {i, i >> 8, ..., 9} and one prefix. */
 void fake_node_add_peer(struct node *n, unsigned i);
 size_t fake_node_peers(struct node *n);
