@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/endian.h"
+#include "fec/budget.h"
 #include "fec/decoder.h"
 #include "fec/encoder.h"
 #include "fec/gf256.h"
@@ -20,6 +21,10 @@
 #define FRAME_MAX 430
 #define RECORDS 256
 #define STORE_BYTES 65536
+#define RECORDS_GROWN 4096
+#define STORE_BYTES_GROWN (512u << 10)
+#define BUDGET_BYTES (600u << 10) /* not enough for both */
+#define QUIET_NS WEFT_NS_PER_MS
 #define COUNTERS (1u << 20)
 #define OPERATIONS_MAX 3000
 #define OUT_MAX 8
@@ -44,6 +49,7 @@ struct target {
 	struct fec_encoder *e;
 	struct fec_decoder *d;
 	struct mono now;
+	struct fec_budget budget; /* of the decoder */
 	uint64_t next;
 	uint8_t used[COUNTERS / 8];   /* the replay window */
 	uint8_t out_of[COUNTERS / 8]; /* delivered */
@@ -192,6 +198,12 @@ pass_time(struct target *t, uint8_t n)
 		weft_assert(wire_ext_feedback_encode(&f, bytes, sizeof(bytes)) > 0);
 		weft_assert(!fec_decoder_feedback(t->d, t->now, &f));
 	}
+	if (n % 2) {
+		(void)fec_decoder_grow(t->d);
+	}
+	if (n % 16 == 15) {
+		fec_decoder_rest(t->d, t->now, QUIET_NS);
+	}
 }
 
 static void
@@ -278,8 +290,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.bytes = STORE_BYTES,
 		.packet_max = PACKET_MAX,
 		.frame_max = FRAME_MAX};
-	const struct fec_decoder_config d = {
-		.gf = gf, .records = RECORDS, .bytes = STORE_BYTES, .packet_max = PACKET_MAX};
+	t->budget.bytes_max = BUDGET_BYTES;
+	const struct fec_decoder_config d = {.gf = gf,
+		.records = RECORDS,
+		.bytes = STORE_BYTES,
+		.records_max = RECORDS_GROWN,
+		.bytes_max = STORE_BYTES_GROWN,
+		.packet_max = PACKET_MAX,
+		.budget = &t->budget};
 	weft_assert(fec_encoder_new(&e, &t->e) == WEFT_OK);
 	weft_assert(fec_decoder_new(&d, &t->d) == WEFT_OK);
 	struct reader r;
@@ -291,6 +309,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	finish(t);
 	fec_encoder_free(t->e);
 	fec_decoder_free(t->d);
+	weft_assert(t->budget.bytes == 0);
 	free(t);
 	return 0;
 }

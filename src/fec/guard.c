@@ -72,8 +72,8 @@ fec_guard_threshold_us(const struct fec_guard *g)
 }
 
 /* A queue that dropped the last packets of a burst has drained when the next one comes and shows
- * the loss. Where queues have stood lately, a calm packet acquits the line only if it left soon
- * after the lost one, or if the packet before was calm too. */
+ * the loss. Where queues have stood lately, a calm packet acquits the line only if the sample
+ * before was calm, too, and it left soon after the lost one, as far as is known. */
 static bool
 is_calm(const struct fec_guard *g, struct mono now, const struct fec_guard_sample *sample,
 	bool has_edge, bool was_calm_lately)

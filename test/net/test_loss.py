@@ -153,13 +153,11 @@ def test_losses_of_a_queue_that_recovery_hides_are_marked(lab):
     t.path(*DELAY, "--loss", "2%")
     mixed(t, 2 * RATE, 8)
     assert t.fec()["peer_recovered_ahead"] > 0 and t.fec()["ce_marked"] == marked.count() == 0
-    t.path(*DELAY, "--loss", "2%", "--rate", "5800kbit", "--queue", "50ms")
-    for seed in range(4):  # how full the queue is differs from flow to flow
-        mixed(t, 4 * RATE, seed)
-        fec = t.fec()
-        if fec["ce_marked"]:
-            break
-    assert 0 < marked.count() <= fec["ce_marked"] < RATE, str(fec)
+    # The flow takes 6.4 Mbit/s, with repairs of 4 % and answers some 7. So the queue drops little, and much of that is repaired. With a slower
+    # line most is not: then flows hear of it by themselves, and are marked at best in the first moments.
+    t.path(*DELAY, "--loss", "2%", "--rate", "6900kbit", "--queue", "50ms")
+    mixed(t, 4 * RATE, 0)
+    assert 0 < marked.count() <= t.fec()["ce_marked"] < RATE, str(t.fec())
 
 
 # --- sparse traffic, CASES 17 ---
