@@ -7,10 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()  # CONFIG_PROC_CHILDREN
 
 
 def children(pid: int) -> list[int]:
     """Direct children of a process."""
+    if not _HAS_CHILDREN:
+        return _children_by_stat(pid)
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it ends
+    return found
+
+
+def _children_by_stat(pid: int) -> list[int]:
+    """For kernels without that file."""
     found = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
