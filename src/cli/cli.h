@@ -23,6 +23,7 @@ int proxy_main(int argc, char **argv);
 int show_main(int argc, char **argv);
 int status_main(int argc, char **argv);
 int events_main(int argc, char **argv);
+int why_main(int argc, char **argv);
 int set_main(int argc, char **argv);
 int genkey_main(int argc, char **argv);
 int genpsk_main(int argc, char **argv);

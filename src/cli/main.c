@@ -26,6 +26,7 @@ static const struct {
 	{"show", show_main, "show running devices as wg does"},
 	{"status", status_main, "show running devices with all their counters"},
 	{"events", events_main, "print what happens to running devices as it happens"},
+	{"why", why_main, "say why traffic to a peer or an address does not flow"},
 	{"set", set_main, "change loss recovery and cipher of running peers"},
 	{"check", check_main, "say what is wrong with configuration files"},
 	{"fmt", fmt_main, "write configuration files in canonical form"},

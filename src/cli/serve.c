@@ -287,6 +287,7 @@ open_control(struct server *s)
 		return e;
 	}
 	struct ctl_control_config c = {.node = s->node,
+		.keeper = s->keeper,
 		.loop = s->loop,
 		.path = path,
 		.version = WEFT_VERSION,
@@ -388,6 +389,7 @@ static void
 trim_when_idle(struct server *s)
 {
 	struct mono now = os_clock_mono();
+	node_look(s->node);
 	int64_t took_ns = mono_diff_ns(now, s->looked_at);
 	int64_t used_ns = used_cpu_ns(s) - s->trim_cpu_ns;
 	s->looked_at = now;

@@ -16,6 +16,7 @@
 #include "ctl/set.h"
 #include "ctl/status.h"
 #include "ctl/watch.h"
+#include "ctl/why.h"
 #include "node/node.h"
 
 #define RELOAD_TEXT_MAX 4096
@@ -195,6 +196,12 @@ op_watch(struct ctl_control *c, struct session *s, const json_t *request)
 	reply(s, json_pack("{s:b}", "ok", 1));
 }
 
+static void
+op_why(struct ctl_control *c, struct session *s, const json_t *request)
+{
+	reply(s, ctl_why(c->config.node, c->config.keeper, request));
+}
+
 struct op {
 	const char *name;
 	void (*run)(struct ctl_control *c, struct session *s, const json_t *request);
@@ -208,6 +215,7 @@ static const struct op ops[] = {
 	{"stop", op_stop},
 	{"version", op_version},
 	{"watch", op_watch},
+	{"why", op_why},
 };
 
 static void
@@ -232,7 +240,7 @@ run_request(struct ctl_control *c, struct session *s, const char *text, size_t l
 		} else {
 			reply_error(s, "unknown_op",
 				"no such operation; known: reload, save, set, status, stop, "
-				"version, watch");
+				"version, watch, why");
 		}
 	}
 	json_decref(o);

@@ -12,6 +12,7 @@
 
 struct conf;
 struct ctl_control;
+struct keeper;
 struct log;
 struct node;
 struct os_loop;
@@ -20,6 +21,7 @@ struct os_loop;
 
 struct ctl_control_config {
 	struct node *node;
+	const struct keeper *keeper; /* of the node; NULL: it has none */
 	struct os_loop *loop;
 	const char *path;
 	const char *version;

@@ -22,6 +22,7 @@ struct link_run {
 	uint16_t seg;     /* length of each datagram but the last; >= 1 */
 	uint8_t ecn;      /* 0..3, for the outer header */
 	bool src_cleared; /* out: the pinned local address was gone, sent without it */
+	int errnum;       /* out: of the last datagram that was not sent; 0: all were */
 };
 
 /* A received buffer: one datagram, or a UDP_GRO run of equal ones. Empty datagrams are counted

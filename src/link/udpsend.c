@@ -195,6 +195,7 @@ static void
 count_dropped(struct link_udpsend *s, const struct link_udpsend_chunk *c, int errnum)
 {
 	s->stats->drops.n[reason_of(errnum)] += datagrams_of(c->len, c->run->seg);
+	c->run->errnum = errnum;
 }
 
 /* --- one message, in whatever way works --- */
@@ -371,10 +372,12 @@ link_udpsend_send(struct link_udpsend *s, struct link_run *runs, size_t n)
 		struct link_run *run = &runs[i];
 		weft_dassert(run->seg > 0);
 		run->src_cleared = false;
+		run->errnum = 0;
 		enum ip_family family = run->to->addr.family;
 		int fd = family == IP_FAMILY_V4 ? s->v4 : family == IP_FAMILY_V6 ? s->v6 : -1;
 		if (fd < 0) {
 			s->stats->drops.n[DROP_LINK_FAMILY] += datagrams_of(run->len, run->seg);
+			run->errnum = EAFNOSUPPORT;
 			continue;
 		}
 		if (fd != s->fd) {

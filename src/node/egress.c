@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/endian.h"
 #include "node/recover.h"
+#include "node/troubles.h"
 #include "wire/wg.h"
 
 #define IP_PROTO_UDP 17
@@ -71,6 +72,18 @@ is_own_outer(
 	       memcmp(e.addr.b, in->dst, ip_family_len(in->family)) == 0 && type >= 1 && type <= 4;
 }
 
+static void
+note_unroutable(struct worker *w, const struct inner *in)
+{
+	if (mono_is_before(w->now, w->route_noted_at)) {
+		return;
+	}
+	struct endpoint at = {.addr.family = in->family};
+	memcpy(at.addr.b, in->dst, ip_family_len(in->family));
+	worker_note_trouble(w, WG_TROUBLE_ROUTE, NULL, &at);
+	w->route_noted_at = mono_add_ns(w->now, TROUBLES_PAUSE_NS);
+}
+
 /* Splits the frame in hand into the job. False: the job has no room for it now. */
 static bool
 take_frame(struct worker *w, struct egress_job *j)
@@ -84,10 +97,13 @@ take_frame(struct worker *w, struct egress_job *j)
 	struct wg_peer *peer = wg_device_route_raw(w->env.device, in.family, in.dst);
 	if (!peer) {
 		drop(w, DROP_TX_ROUTE, 1);
+		note_unroutable(w, &in);
 		return true;
 	}
 	if (is_own_outer(w, &w->frame, &in, peer)) {
+		struct endpoint to = wg_peer_endpoint(peer);
 		drop(w, DROP_TX_LOOP, 1);
+		worker_note_trouble(w, WG_TROUBLE_LOOP, NULL, &to);
 		return true;
 	}
 	struct egress_span *s = j->spans_n > 0 ? &j->spans[j->spans_n - 1] : NULL;
@@ -325,6 +341,9 @@ send_runs(struct worker *w, struct egress_job *j)
 	for (size_t i = 0; i < n; i++) {
 		owner[i]->is_src_cleared |= runs[i].src_cleared;
 		is_cleared |= runs[i].src_cleared;
+		if (WEFT_UNLIKELY(runs[i].errnum)) {
+			worker_note_unsent(w, runs[i].to, runs[i].errnum);
+		}
 	}
 	return is_cleared;
 }

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/endian.h"
 #include "node/recover.h"
+#include "node/troubles.h"
 #include "pkt/ecn.h"
 #include "pkt/ip.h"
 #include "wire/ext.h"
@@ -227,6 +228,20 @@ ingress_write(struct worker *w)
 	}
 }
 
+static void
+note_source(struct worker *w, const struct wg_peer *peer, enum ip_family family, const uint8_t *src)
+{
+	if (mono_is_before(w->now, w->source_noted_at)) {
+		return;
+	}
+	struct wg_peer_info info;
+	struct endpoint at = {.addr.family = family};
+	wg_peer_info(peer, &info);
+	memcpy(at.addr.b, src, ip_family_len(family));
+	worker_note_trouble(w, WG_TROUBLE_SOURCE, info.public_key, &at);
+	w->source_noted_at = mono_add_ns(w->now, TROUBLES_PAUSE_NS);
+}
+
 void
 ingress_take_packet(
 	struct worker *w, const struct wg_peer *peer, uint8_t *data, size_t data_len, uint8_t ecn)
@@ -244,6 +259,7 @@ ingress_take_packet(
 	const uint8_t *src = data + (version == 4 ? 12 : 8);
 	if (!wg_peer_may_source(w->env.device, peer, family, src)) {
 		drop(w, DROP_RX_SOURCE, 1);
+		note_source(w, peer, family, src);
 		return;
 	}
 	if (ecn != 0 && !ecn_decapsulate_packet(data, ecn)) {

@@ -202,6 +202,23 @@ keeper_conf(const struct keeper *k)
 	return k->conf;
 }
 
+bool
+keeper_name(const struct keeper *k, const uint8_t key[], struct keeper_name *out)
+{
+	const struct names_entry *e = names_find(&k->names, key);
+	if (e) {
+		*out = (struct keeper_name){
+			.host = e->host ? e->host : e->scope,
+			.is_found = e->name.found[0].family != IP_FAMILY_NONE ||
+				    e->name.found[1].family != IP_FAMILY_NONE,
+			.is_asked = e->name.state == NAME_STATE_ASKING,
+			.answer = e->host ? e->answer : WEFT_ENOENT,
+			.asked_at = e->name.asked_at,
+		};
+	}
+	return e != NULL;
+}
+
 struct mono
 keeper_deadline(const struct keeper *k)
 {

@@ -59,6 +59,17 @@ struct node *keeper_node(const struct keeper *k);
 /* The one in force; NULL = none. Valid until the next keeper_reload(). */
 const struct conf *keeper_conf(const struct keeper *k);
 
+/* The name that a peer's endpoint comes from. False: from none. */
+struct keeper_name {
+	const char *host;     /* or the interface of a link-local address; valid as keeper_conf() */
+	bool is_found;        /* it has an address now */
+	bool is_asked;        /* an answer is awaited */
+	enum weft_err answer; /* the last that had no address: WEFT_ENOENT, it has none,
+				 WEFT_EAGAIN, none came; WEFT_OK: there was no such */
+	struct mono asked_at; /* 0 = never */
+};
+bool keeper_name(const struct keeper *k, const uint8_t key[], struct keeper_name *out);
+
 /* When keeper_turn() is due next. To be asked anew before each wait. */
 struct mono keeper_deadline(const struct keeper *k);
 void keeper_turn(struct keeper *k, struct mono now);

@@ -138,6 +138,7 @@ use(struct names *t, struct names_entry *e)
 	}
 	e->told = at[0];
 	e->has_warned = false;
+	e->answer = WEFT_OK;
 	log_debug(&t->log, "%s is %s", e->host ? e->host : e->scope, endpoint_format(&at[0], text));
 	struct wg_device *d = node_lock(t->node, &out);
 	struct wg_peer *p = wg_peer_find(d, e->key);
@@ -168,6 +169,7 @@ ask_host(struct names *t, struct names_entry *e)
 	struct node_facts facts;
 	node_facts(t->node, &facts);
 	os_resolver_set_mark(t->resolver, facts.fwmark);
+	e->answer = WEFT_OK;
 	os_resolver_ask(t->resolver, e->host, IP_FAMILY_V4, e->tag);
 	os_resolver_ask(t->resolver, e->host, IP_FAMILY_V6, e->tag);
 }
@@ -218,6 +220,8 @@ on_resolved(void *ctx, uint64_t tag, enum ip_family family, enum weft_err err,
 	}
 	if (err == WEFT_OK) {
 		answer = *addr;
+	} else if (e->answer != WEFT_EAGAIN) {
+		e->answer = err; /* of two families "no answer" says more than "no address" */
 	}
 	step(t, e,
 		err == WEFT_OK       ? NAME_EVENT_FOUND
@@ -418,4 +422,15 @@ names_look(struct names *t, struct mono now)
 			step(t, e, NAME_EVENT_UNANSWERED, NULL, now);
 		}
 	}
+}
+
+const struct names_entry *
+names_find(const struct names *t, const uint8_t key[WG_KEY_LEN])
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (memcmp(t->v[i].key, key, WG_KEY_LEN) == 0) {
+			return &t->v[i];
+		}
+	}
+	return NULL;
 }

@@ -33,6 +33,8 @@ struct names_entry {
 	char scope[16];
 	uint16_t port;
 	uint64_t handshakes;  /* of the peer, when it was last looked at */
+	enum weft_err answer; /* the last one without an address; WEFT_OK: none such since it was
+				 found */
 	bool has_warned;      /* since it was last found */
 	struct endpoint told; /* where it was found last */
 	bool must_move;       /* the endpoint was changed: a session does not keep the old one */
@@ -58,5 +60,8 @@ struct mono names_deadline(const struct names *t);
 void names_turn(struct names *t, struct mono now);
 /* Peers may have tried in vain: node_take_tries(). */
 void names_look(struct names *t, struct mono now);
+/* The name that a peer's endpoint comes from; NULL: it has none. Valid until the next names_set().
+ */
+const struct names_entry *names_find(const struct names *t, const uint8_t key[WG_KEY_LEN]);
 
 #endif

@@ -14,6 +14,7 @@
 #include "node/sockets.h"
 #include "node/stamp.h"
 #include "node/stats.h"
+#include "node/troubles.h"
 #include "os/clock.h"
 #include "os/entropy.h"
 #include "os/process.h"
@@ -40,6 +41,10 @@ struct node {
 	unsigned workers;
 	struct crew *crew;
 	struct allies allies;
+	struct troubles troubles;
+	struct drop_times mail_dropped;   /* of mail_drops; under the lock */
+	struct drop_times device_dropped; /* by the interface; control's, as is looked_at */
+	struct mono looked_at;
 	struct runner runners[NODE_WORKERS_MAX];
 	unsigned runners_n;
 	char host_name[WIRE_EXT_NAME_MAX + 1];
@@ -159,7 +164,8 @@ add_worker(struct node *n, struct link *link, enum aead_backend aead)
 			.deadline_ns = &n->deadline_ns,
 			.wake = wake_runner,
 			.crew = n->crew,
-			.allies = &n->allies},
+			.allies = &n->allies,
+			.troubles = &n->troubles},
 		.link = link,
 		.port = port,
 		.aead = aead,
@@ -242,10 +248,11 @@ node_new(const struct node_config *c, struct node **out)
 	n->log = *c->log;
 	n->workers = choose_workers(c->workers);
 	n->has_offload = c->has_offload;
-	n->born = os_clock_mono();
+	n->born = n->looked_at = os_clock_mono();
 	news_init(&n->news, c->log, c->has_news);
 	atomic_init(&n->deadline_ns, INT64_MAX);
 	os_rwlock_init(&n->lock);
+	troubles_init(&n->troubles);
 	os_process_host_name(n->host_name, sizeof(n->host_name));
 	allies_init(&n->allies, n->host_name, NODE_MTU_DEFAULT);
 	stamp_load(&n->stamp, c->state_dir, c->name, &n->log);
@@ -292,6 +299,7 @@ undo_wake:
 undo_node:
 	news_fini(&n->news);
 	allies_fini(&n->allies);
+	troubles_fini(&n->troubles);
 	os_rwlock_fini(&n->lock);
 	free(n);
 	return e;
@@ -308,6 +316,7 @@ node_free(struct node *n)
 		wg_peer_put(n->mail.events[--n->mail.events_n].peer);
 	}
 	allies_fini(&n->allies);
+	troubles_fini(&n->troubles);
 	wg_device_free(n->device);
 	node_device_close(&n->dev);
 	free(n->mail.msgs);
@@ -373,6 +382,7 @@ node_unlock(struct node *n)
 {
 	struct wg_time now = node_time();
 	tell_news(n, now);
+	drop_times_look(&n->mail_dropped, &n->mail_drops, now.mono);
 	/* Worker 0 takes the mail when it ticks, if nobody was faster; due now if there is some. */
 	bool has_mail = n->mail.msgs_n > 0 || n->mail.events_n > 0;
 	int64_t deadline = has_mail ? 0 : wg_device_deadline(n->device).ns;
@@ -572,6 +582,37 @@ node_stats(struct node *n, struct node_stats *out)
 	stats_add_drops(&out->drops, &n->mail_drops);
 	os_rwlock_read_unlock(&n->lock);
 	out->drops.n[DROP_TX_QUEUE] += node_device_dropped(&n->dev);
+}
+
+void
+node_look(struct node *n)
+{
+	struct drop_counts c = {0};
+	c.n[DROP_TX_QUEUE] = node_device_dropped(&n->dev);
+	drop_times_look(&n->device_dropped, &c, n->looked_at);
+	n->looked_at = os_clock_mono();
+}
+
+void
+node_drop_times(struct node *n, struct drop_times *out)
+{
+	*out = (struct drop_times){0};
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		runner_ask(&n->runners[i], stats_take_times, out);
+	}
+	os_rwlock_read_lock(&n->lock);
+	drop_times_merge(out, &n->mail_dropped);
+	os_rwlock_read_unlock(&n->lock);
+	node_look(n);
+	drop_times_merge(out, &n->device_dropped);
+}
+
+void
+node_troubles(struct node *n, struct wg_troubles *out)
+{
+	troubles_copy(&n->troubles, &out[0]);
+	out[1] = *wg_device_troubles(node_lock_shared(n));
+	node_unlock_shared(n);
 }
 
 static void

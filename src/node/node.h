@@ -133,6 +133,16 @@ struct node_stats {
 	uint64_t handshakes_rx, keepalives_rx;
 	uint64_t gaps; /* how often it was stopped, or the machine suspended, when it was to run */
 };
+struct drop_times;
+struct wg_troubles;
+/* When what was dropped, all workers together. What the interface dropped is dated by the look
+ * before the one that saw it: no earlier. */
+void node_drop_times(struct node *n, struct drop_times *out);
+/* On the control thread, now and then: looks what the interface has dropped, so that it can be
+ * dated. */
+void node_look(struct node *n);
+/* What went wrong lately: two tables, of the workers and of the engine. */
+void node_troubles(struct node *n, struct wg_troubles *out);
 /* On the control thread: asks the kernel for what the interface dropped. */
 void node_stats(struct node *n, struct node_stats *out);
 

@@ -35,6 +35,14 @@ stats_add_drops(struct drop_counts *to, const struct drop_counts *d)
 }
 
 void
+stats_take_times(struct runner *r, void *arg)
+{
+	link_udp_sync(r->worker->link);
+	worker_look(r->worker);
+	drop_times_merge(arg, &r->worker->dropped);
+}
+
+void
 stats_take(struct runner *r, void *arg)
 {
 	struct node_stats *to = arg;

@@ -10,6 +10,8 @@
 #include "node/egress.h"
 #include "node/ingress.h"
 #include "node/recover.h"
+#include "node/stats.h"
+#include "node/troubles.h"
 
 /* Batches of one kind in a turn before the other side gets its chance: bounds the time that a
  * ping waits behind a bulk transfer to this many batches of about 50 us. */
@@ -111,6 +113,45 @@ worker_free(struct worker *w)
 	free(w);
 }
 
+void
+worker_look(struct worker *w)
+{
+	struct drop_counts sum = w->stats.drops;
+	stats_add_drops(&sum, &w->link->stats.drops);
+	stats_add_drops(&sum, &w->port->stats.drops);
+	drop_times_look(&w->dropped, &sum, w->now);
+}
+
+/* Drops are dated by the turn that they were seen after: to a second while turns follow each
+ * other, and else exactly. */
+static void
+begin_turn(struct worker *w, struct mono now)
+{
+	if (!mono_is_before(now, w->look_at)) {
+		worker_look(w);
+		w->look_at = mono_add_ns(now, WORKER_LOOK_NS);
+	}
+	w->now = now;
+}
+
+void
+worker_note_trouble(
+	struct worker *w, enum wg_trouble_kind kind, const uint8_t *key, const struct endpoint *at)
+{
+	struct wg_trouble what = {.kind = kind, .at = *at};
+	if (key) {
+		memcpy(what.key, key, sizeof(what.key));
+	}
+	troubles_note(w->env.troubles, &what, w->now);
+}
+
+void
+worker_note_unsent(struct worker *w, const struct endpoint *to, int errnum)
+{
+	const struct wg_trouble what = {.kind = WG_TROUBLE_SEND, .at = *to, .errnum = errnum};
+	troubles_note(w->env.troubles, &what, w->now);
+}
+
 struct wg_note *
 worker_note_slot(struct worker *w)
 {
@@ -195,6 +236,11 @@ send_msgs(struct worker *w)
 	if (n > 0) {
 		w->link->ops->send(w->link, runs, n);
 	}
+	for (size_t i = 0; i < n; i++) {
+		if (runs[i].errnum) {
+			worker_note_unsent(w, runs[i].to, runs[i].errnum);
+		}
+	}
 	w->out.msgs_n = 0;
 }
 
@@ -253,6 +299,7 @@ worker_settle(struct worker *w, struct wg_time now)
 void
 worker_tick(struct worker *w, struct wg_time now)
 {
+	begin_turn(w, now.mono);
 	if (now.mono.ns >= atomic_load_explicit(w->env.deadline_ns, memory_order_relaxed)) {
 		worker_begin_engine(w);
 		if (w->env.allies) {
@@ -277,6 +324,7 @@ worker_deadline(const struct worker *w)
 void
 worker_wake(struct worker *w, struct mono since, struct wg_time now)
 {
+	begin_turn(w, now.mono);
 	w->stats.gaps++;
 	worker_begin_engine(w);
 	wg_device_wake(w->env.device, since, now, &w->out);
@@ -340,6 +388,7 @@ worker_rest(struct worker *w, struct mono now)
 unsigned
 worker_turn(struct worker *w, struct wg_time now, unsigned ready)
 {
+	begin_turn(w, now.mono);
 	if (w->env.crew) {
 		return crew_turn(w->env.crew, w, now, ready);
 	}

@@ -18,8 +18,10 @@
 #include "link/link.h"
 #include "node/job.h"
 #include "os/thread.h"
+#include "pkt/drop_times.h"
 #include "port/port.h"
 #include "wg/device.h"
+#include "wg/trouble.h"
 
 #define WORKER_NOTES_MAX 128
 #define WORKER_MSGS_MAX 64
@@ -30,6 +32,7 @@
 
 struct allies;
 struct crew;
+struct troubles;
 
 /* What the workers of one device share. */
 struct worker_env {
@@ -49,6 +52,7 @@ struct worker_env {
 	/* What is agreed with peers beyond WireGuard; NULL: every peer is treated as a stock one.
 	 */
 	struct allies *allies;
+	struct troubles *troubles; /* NULL: nobody wants to know */
 };
 
 struct worker_stats {
@@ -94,7 +98,16 @@ struct worker {
 	struct wg_peer *ready[WORKER_READY_MAX]; /* references: can send, may have packets staged */
 	size_t ready_n;
 	struct worker_stats stats;
+
+	/* When what was dropped. */
+	struct drop_times dropped;
+	struct mono look_at;                         /* when to look at the counters next */
+	struct mono now;                             /* of the latest turn or tick */
+	struct mono source_noted_at, route_noted_at; /* floods are noted in part */
 };
+
+/* Counters of drops are looked at so often while turns are made. */
+#define WORKER_LOOK_NS (1 * WEFT_NS_PER_S)
 
 /* Bits of what may have something to read. */
 #define WORKER_READY_LINK 1u
@@ -128,6 +141,9 @@ struct mono worker_deadline(const struct worker *w);
 /* The device did not run since `since`. In place of a tick. Worker 0 alone. */
 void worker_wake(struct worker *w, struct mono since, struct wg_time now);
 
+/* Looks at the counters of drops; what is new was dropped by the latest turn. Between turns. */
+void worker_look(struct worker *w);
+
 /* Goes on with another link, after taking what has come on the present one: all of it, unless
  * more comes all the while; what is in hand then counts as DROP_RX_REBIND. Returns the one it
  * had, which is the caller's now. Between turns. */
@@ -139,6 +155,11 @@ void worker_begin_engine(struct worker *w);
 void worker_end_engine(struct worker *w, struct wg_time now);
 /* Brings notes back to the engine when there are any. */
 void worker_settle(struct worker *w, struct wg_time now);
+/* A packet of the kind was dropped in this turn. key: the peer's public key, or NULL. */
+void worker_note_trouble(
+	struct worker *w, enum wg_trouble_kind kind, const uint8_t *key, const struct endpoint *at);
+/* A datagram to that place was not sent. */
+void worker_note_unsent(struct worker *w, const struct endpoint *to, int errnum);
 /* Room for one more note, settling when needed is the caller's: NULL when full. */
 struct wg_note *worker_note_slot(struct worker *w);
 /* The peer's staged packets are to be sent at the next egress_flush_ready(). Under the lock. */

@@ -436,3 +436,55 @@ os_netlink_addr_del(struct os_netlink *n, uint32_t index, const struct ip_prefix
 	/* EADDRNOTAVAIL: the device has no such address. */
 	return err == WEFT_EUNREACH ? WEFT_ENOENT : err;
 }
+
+struct addr_walk {
+	uint32_t index;
+	bool (*each)(void *ctx, const struct ip_prefix *p);
+	void *ctx;
+	bool is_over; /* the rest of the dump is read, but not shown */
+};
+
+struct addr_answer {
+	uint8_t af;
+	struct ip_addr local, address;
+};
+
+static int
+addr_attr(const struct nlattr *a, void *data)
+{
+	struct addr_answer *x = data;
+	if (mnl_attr_get_type(a) == IFA_LOCAL) {
+		x->local = os_netlink_addr(a, x->af);
+	} else if (mnl_attr_get_type(a) == IFA_ADDRESS) {
+		x->address = os_netlink_addr(a, x->af);
+	}
+	return MNL_CB_OK;
+}
+
+static void
+on_dumped_addr(void *ctx, const struct nlmsghdr *m)
+{
+	struct addr_walk *w = ctx;
+	const struct ifaddrmsg *i = mnl_nlmsg_get_payload(m);
+	if (w->is_over || m->nlmsg_type != RTM_NEWADDR || i->ifa_index != w->index) {
+		return;
+	}
+	struct addr_answer x = {.af = i->ifa_family};
+	(void)mnl_attr_parse(m, sizeof(*i), addr_attr, &x);
+	/* On a link between two ends IFA_ADDRESS is the other one. */
+	const struct ip_prefix p = {
+		x.local.family != IP_FAMILY_NONE ? x.local : x.address, i->ifa_prefixlen};
+	if (p.addr.family != IP_FAMILY_NONE) {
+		w->is_over = !w->each(w->ctx, &p);
+	}
+}
+
+enum weft_err
+os_netlink_addrs(struct os_netlink *n, uint32_t index,
+	bool (*each)(void *ctx, const struct ip_prefix *p), void *ctx)
+{
+	struct ifaddrmsg *i;
+	struct nlmsghdr *m = os_netlink_begin(n, RTM_GETADDR, NLM_F_DUMP, sizeof(*i), &i);
+	struct addr_walk w = {.index = index, .each = each, .ctx = ctx};
+	return os_netlink_talk(n, m, on_dumped_addr, &w);
+}

@@ -81,11 +81,16 @@ WEFT_MUST_CHECK enum weft_err os_netlink_addr_add(
 WEFT_MUST_CHECK enum weft_err os_netlink_addr_del(
 	struct os_netlink *n, uint32_t index, const struct ip_prefix *p);
 
+/* Every address of an interface, with its prefix length; false from each ends the walk. */
+WEFT_MUST_CHECK enum weft_err os_netlink_addrs(struct os_netlink *n, uint32_t index,
+	bool (*each)(void *ctx, const struct ip_prefix *p), void *ctx);
+
 struct os_route {
 	struct ip_prefix dst; /* host bits are cleared; 0 bits is a default route */
 	uint32_t ifindex;
 	uint32_t table; /* 0: main */
 	uint32_t mtu;   /* RTAX_MTU; 0: that of the device */
+	bool is_local;  /* of os_netlink_route_get(): dst is an address of ours */
 };
 /* Never replaces: WEFT_EEXIST. */
 WEFT_MUST_CHECK enum weft_err os_netlink_route_add(struct os_netlink *n, const struct os_route *r);

@@ -113,6 +113,7 @@ decode_route(const struct nlmsghdr *m, struct os_route *out)
 	x.r.dst.addr.family = t->rtm_family == AF_INET ? IP_FAMILY_V4 : IP_FAMILY_V6;
 	x.r.dst.bits = t->rtm_dst_len;
 	x.r.table = t->rtm_table;
+	x.r.is_local = t->rtm_type == RTN_LOCAL;
 	(void)mnl_attr_parse(m, sizeof(*t), route_attr, &x);
 	*out = x.r;
 	return true;

@@ -174,8 +174,11 @@ wg_agenda_run(struct wg_device *d, struct wg_time now, struct wg_out *out)
 static void
 run_timers(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_out *out)
 {
+	uint32_t attempts = p->timers.attempts;
 	uint32_t due = wg_timers_run(&p->timers, now.mono, wg_device_jitter_ns(d));
 	if (due & WG_DUE_GIVE_UP) {
+		p->gave_up_ns = now.mono.ns;
+		p->gave_up_tries = attempts;
 		uint32_t n = wg_stage_clear(&d->stage_pool, &p->stage);
 		out->drops->n[DROP_TX_NO_SESSION] += n;
 		p->gave_up_packets += n;
@@ -258,6 +261,7 @@ settle_one(struct wg_device *d, struct wg_time now, const struct wg_note *n)
 	}
 	if (n->needs & WG_NEED_CONFIRM && wg_keyring_confirm(d, p, n->session)) {
 		p->is_stamp_proven = true;
+		p->unconfirmed = 0;
 		wg_timers_session_complete(&p->timers);
 		p->handshakes++;
 		p->last_handshake_wall_ns = now.wall_ns;

@@ -293,11 +293,29 @@ wg_peer_arm(struct wg_device *d, struct wg_peer *p)
 }
 
 void
+wg_device_note_trouble(struct wg_device *d, enum wg_trouble_kind kind, const uint8_t *key,
+	const struct endpoint *at)
+{
+	struct wg_trouble what = {.kind = kind, .at = *at};
+	if (key) {
+		memcpy(what.key, key, sizeof(what.key));
+	}
+	wg_troubles_note(&d->troubles, &what, d->now);
+}
+
+const struct wg_troubles *
+wg_device_troubles(const struct wg_device *d)
+{
+	return &d->troubles;
+}
+
+void
 wg_peer_move_endpoint(struct wg_device *d, struct wg_peer *p, const struct endpoint *from)
 {
 	bool is_move = !endpoint_is_same_remote(from, &p->endpoint);
 	if (is_move) {
 		p->moved_from = p->endpoint;
+		wg_device_note_trouble(d, WG_TROUBLE_MOVE, p->remote.public_key, from);
 	}
 	p->endpoint = *from;
 	if (is_move) {

@@ -156,7 +156,26 @@ struct wg_peer_info {
 	struct mono session_born; /* valid with has_session */
 };
 void wg_peer_info(const struct wg_peer *p, struct wg_peer_info *out); /* [shared] */
-void wg_peer_psk(const struct wg_peer *p, uint8_t out[WG_KEY_LEN]);   /* [shared] */
+
+/* What happened with a peer, and when; 0 = never. Of what was sent and received the times are
+ * exact to WG_SEEN_NS. */
+struct wg_peer_trail {
+	struct mono sent, received;   /* anything that authenticates */
+	struct mono unanswered_since; /* data left then, and nothing has come since */
+	struct mono tried;            /* the last initiation of ours */
+	struct mono trying_since;     /* the first of those that wait for an answer now */
+	struct mono gave_up;          /* the last series without an answer ended */
+	uint32_t gave_up_tries;       /* of that series */
+	struct mono called;           /* the last initiation of the peer that was taken */
+	uint32_t calls_unused;        /* of these since a session was last used or answered */
+	/* Of the present sessions: messages that the peer has sent, as its counters tell, and those
+	 * that have come. */
+	uint64_t expected, arrived;
+};
+void wg_peer_trail(const struct wg_peer *p, struct wg_peer_trail *out); /* [shared] */
+struct wg_troubles;
+const struct wg_troubles *wg_device_troubles(const struct wg_device *d); /* [shared] */
+void wg_peer_psk(const struct wg_peer *p, uint8_t out[WG_KEY_LEN]);      /* [shared] */
 
 /* --- running: [excl] --- */
 /* An arrived message of type 1, 2 or 3. Drops are counted in out->drops. */

@@ -17,6 +17,7 @@
 #include "wg/session.h"
 #include "wg/stage.h"
 #include "wg/stamp.h"
+#include "wg/trouble.h"
 
 struct crypto;
 
@@ -37,6 +38,7 @@ struct wg_device {
 	uint64_t sessions;               /* made so far: the last one's id */
 	uint64_t lost_packets;           /* staged for removed peers; counted with the next out */
 	bool is_up;
+	struct wg_troubles troubles;
 	struct timerwheel wheel;
 	struct wg_limiter limiter;
 };
@@ -47,6 +49,9 @@ int32_t wg_device_jitter_ns(struct wg_device *d);
 /* Arms the peer's timer for what it awaits now. After every change to p->timers. */
 void wg_peer_arm(struct wg_device *d, struct wg_peer *p);
 void wg_peer_move_endpoint(struct wg_device *d, struct wg_peer *p, const struct endpoint *from);
+/* key NULL: of no peer. At the latest time seen. */
+void wg_device_note_trouble(struct wg_device *d, enum wg_trouble_kind kind, const uint8_t *key,
+	const struct endpoint *at);
 
 /* --- keyring.c: the three slots --- */
 /* Both take over the caller's reference; s is in the index table. */

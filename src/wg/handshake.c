@@ -50,6 +50,7 @@ wg_handshake_initiate(
 {
 	/* Whatever fails below fails until the next attempt. */
 	p->initiation_ns = now.mono.ns;
+	p->series_ns = p->timers.attempts ? p->series_ns : now.mono.ns;
 	p->handshake_tries++;
 	wg_timers_initiation_sent(&p->timers, now.mono, wg_device_jitter_ns(d));
 	wg_peer_arm(d, p);
@@ -186,6 +187,7 @@ accept_stamp(struct wg_device *d, struct wg_peer *p, struct mono now,
 	if (p->has_stamp && memcmp(in->stamp, p->stamp, sizeof(p->stamp)) <= 0) {
 		count(out, DROP_HS_STALE);
 		p->stale_initiations++;
+		wg_device_note_trouble(d, WG_TROUBLE_STALE, p->remote.public_key, from);
 		if (!endpoint_is_same_remote(from, &p->endpoint)) {
 			atomic_fetch_add_explicit(&p->rejected_moves, 1, memory_order_relaxed);
 		}
@@ -198,6 +200,7 @@ accept_stamp(struct wg_device *d, struct wg_peer *p, struct mono now,
 	}
 	memcpy(p->stamp, in->stamp, sizeof(p->stamp));
 	p->accepted_ns = now.ns;
+	p->unconfirmed++;
 	return true;
 }
 
@@ -217,6 +220,7 @@ handle_initiation(struct wg_device *d, struct mono now, const struct wg_cookie_c
 	struct wg_peer *p = wg_roster_find(&d->roster, in.remote_static);
 	if (!p) {
 		count(out, DROP_HS_PEER);
+		wg_device_note_trouble(d, WG_TROUBLE_STRANGER, in.remote_static, claim->from);
 	} else if (wg_noise_open_stamp(d->crypto, &d->identity, &p->remote, &m, &in)) {
 		count(out, DROP_HS_AUTH);
 	} else if (accept_stamp(d, p, now, &in, claim->from, out)) {
@@ -241,6 +245,7 @@ complete(struct wg_device *d, struct wg_peer *p, struct wg_time now, struct wg_s
 	p->has_pending = false; /* its index is the session's now */
 	secret_wipe(&p->pending, sizeof(p->pending));
 	p->handshakes++;
+	p->unconfirmed = 0;
 	p->last_handshake_wall_ns = now.wall_ns;
 	atomic_store_explicit(&p->has_rekeyed_on_receive, false, memory_order_relaxed);
 	wg_peer_move_endpoint(d, p, from);
@@ -274,6 +279,7 @@ handle_response(struct wg_device *d, struct wg_time now, const struct wg_cookie_
 		if (p->pending_failures < RESPONSE_FAILURES_MAX) {
 			p->pending_failures++;
 		}
+		wg_device_note_trouble(d, WG_TROUBLE_RESPONSE, p->remote.public_key, claim->from);
 		count(out, DROP_HS_AUTH);
 		return;
 	}
@@ -310,6 +316,7 @@ handle_cookie_reply(
 		return;
 	}
 	count_rx(p, len);
+	wg_device_note_trouble(d, WG_TROUBLE_COOKIE, p->remote.public_key, &p->endpoint);
 	/* The retransmission timer sends the next initiation with it; no sooner, or cookie
 	 * replies would speed us up. */
 }
@@ -355,6 +362,7 @@ wg_device_handle(struct wg_device *d, struct wg_time now, const uint8_t *data, s
 		handle_cookie_reply(d, now.mono, data, len, out);
 	} else if (!d->identity.has_key || !wg_cookie_check_mac1(d->crypto, &d->checker, &claim)) {
 		count(out, DROP_HS_MAC1);
+		wg_device_note_trouble(d, WG_TROUBLE_MAC1, NULL, from);
 	} else if (type == WIRE_WG_TYPE_INITIATION) {
 		handle_initiation(d, now.mono, &claim, out);
 	} else {

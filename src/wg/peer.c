@@ -163,3 +163,31 @@ wg_peer_info(const struct wg_peer *p, struct wg_peer_info *out)
 		out->session_born = p->current->born;
 	}
 }
+
+static struct mono
+get_time(const _Atomic int64_t *a)
+{
+	return (struct mono){atomic_load_explicit(a, memory_order_relaxed)};
+}
+
+void
+wg_peer_trail(const struct wg_peer *p, struct wg_peer_trail *out)
+{
+	*out = (struct wg_peer_trail){
+		.sent = get_time(&p->timers.sent_ns),
+		.received = get_time(&p->timers.received_ns),
+		.unanswered_since = get_time(&p->timers.unanswered_ns),
+		.tried = {p->handshake_tries ? p->initiation_ns : 0},
+		.trying_since = {p->timers.attempts ? p->series_ns : 0},
+		.gave_up = {p->gave_up_ns},
+		.gave_up_tries = p->gave_up_tries,
+		.called = {p->accepted_ns},
+		.calls_unused = p->unconfirmed,
+	};
+	struct wg_session *const sessions[] = {p->current, p->previous};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(sessions); i++) {
+		if (sessions[i]) {
+			wg_session_count_arrivals(sessions[i], &out->expected, &out->arrived);
+		}
+	}
+}

@@ -86,9 +86,13 @@ struct wg_peer {
 	bool is_stamp_proven; /* a session that one of them led to was used */
 	uint8_t stamp[WIRE_WG_STAMP_LEN];
 	int64_t accepted_ns;
+	uint32_t unconfirmed; /* since one of the sessions that they led to was used */
 
 	int64_t last_handshake_wall_ns;
 	uint64_t stale_initiations, handshakes, handshake_tries;
+	int64_t gave_up_ns; /* 0 = never */
+	uint32_t gave_up_tries;
+	int64_t series_ns; /* first of the initiations without an answer */
 };
 
 /* The result has one reference, belongs to no device and has no key. */

@@ -189,6 +189,16 @@ wg_session_window_pass(
 		out->bytes += ops[i].len + WG_OVERHEAD;
 		out->has_data |= is_data(&ops[i]);
 	}
+	s->taken += out->packets;
+	release_window(s);
+}
+
+void
+wg_session_count_arrivals(struct wg_session *s, uint64_t *expected, uint64_t *arrived)
+{
+	take_window(s);
+	*expected += s->window.end;
+	*arrived += s->taken;
 	release_window(s);
 }
 

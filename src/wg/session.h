@@ -41,6 +41,7 @@ struct wg_session {
 	WEFT_ALIGNED(64) _Atomic uint64_t next_counter;
 	WEFT_ALIGNED(64) atomic_flag is_window_taken; /* guards window, once a batch */
 	struct wg_replay window;
+	uint64_t taken; /* messages that came, of window.end that were sent; guarded likewise */
 };
 
 /* Takes a reference to peer; wipes nothing of keys. The result has one reference. */
@@ -69,5 +70,8 @@ struct wg_session_passed {
 /* Takes ops that are ok out of the window, or makes them not ok. */
 void wg_session_window_pass(
 	struct wg_session *s, struct aead_op *ops, size_t n, struct wg_session_passed *out);
+
+/* Adds what the other side has sent, as its counters tell, and what of it came. */
+void wg_session_count_arrivals(struct wg_session *s, uint64_t *expected, uint64_t *arrived);
 
 #endif

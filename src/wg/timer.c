@@ -49,9 +49,19 @@ note_traversal(struct wg_timers *t, struct mono now)
 	}
 }
 
+/* A store ten times a second, for the same reason. */
+static void
+note_seen(_Atomic int64_t *a, struct mono now)
+{
+	if (now.ns - get(a) >= WG_SEEN_NS || get(a) == 0) {
+		set(a, mark(now));
+	}
+}
+
 bool
 wg_timers_sent(struct wg_timers *t, struct mono now, bool has_data)
 {
+	note_seen(&t->sent_ns, now);
 	clear(&t->unacked_ns);
 	note_traversal(t, now);
 	if (!has_data || get(&t->unanswered_ns) != 0) {
@@ -64,6 +74,7 @@ wg_timers_sent(struct wg_timers *t, struct mono now, bool has_data)
 bool
 wg_timers_received(struct wg_timers *t, struct mono now, bool has_data)
 {
+	note_seen(&t->received_ns, now);
 	clear(&t->unanswered_ns);
 	note_traversal(t, now);
 	if (!has_data || get(&t->unacked_ns) != 0) {

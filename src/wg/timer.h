@@ -29,6 +29,7 @@
 #define WG_REKEY_TIMEOUT_NS (5 * WEFT_NS_PER_S)
 #define WG_REKEY_TIMEOUT_JITTER_NS (334 * WEFT_NS_PER_MS)
 #define WG_KEEPALIVE_TIMEOUT_NS (10 * WEFT_NS_PER_S)
+#define WG_SEEN_NS (100 * WEFT_NS_PER_MS)
 #define WG_ZERO_KEYS_NS (3 * WG_REJECT_AFTER_TIME_NS)
 #define WG_INITIATION_INTERVAL_NS (20 * WEFT_NS_PER_MS) /* accepted of one peer */
 
@@ -46,6 +47,8 @@ struct wg_timers {
 	_Atomic int64_t unanswered_ns; /* first data sent since anything came */
 	_Atomic int64_t unacked_ns;    /* first data received since anything went */
 	_Atomic int64_t traversal_ns;  /* last authenticated packet either way */
+	/* The last of either direction, to WG_SEEN_NS: for people. */
+	_Atomic int64_t sent_ns, received_ns;
 
 	/* Written in exclusive calls only. */
 	int64_t armed_ns;      /* the owner will call wg_timers_run() then; INT64_MAX = never */

@@ -10,8 +10,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "node/keeper.h"
 #include "os/clock.h"
 #include "os/entropy.h"
+#include "pkt/drop_times.h"
+#include "wg/trouble.h"
 
 struct wg_device *
 node_lock(struct node *n, struct wg_out **out)
@@ -148,6 +151,36 @@ node_stats(struct node *n, struct node_stats *out)
 	os_rwlock_read_lock(&n->lock);
 	*out = n->stats;
 	os_rwlock_read_unlock(&n->lock);
+}
+
+void
+node_drop_times(struct node *n, struct drop_times *out)
+{
+	(void)n;
+	*out = (struct drop_times){0};
+}
+
+void
+node_troubles(struct node *n, struct wg_troubles *out)
+{
+	(void)n;
+	out[0] = out[1] = (struct wg_troubles){0};
+}
+
+const struct conf *
+keeper_conf(const struct keeper *k)
+{
+	(void)k;
+	return NULL;
+}
+
+bool
+keeper_name(const struct keeper *k, const uint8_t key[], struct keeper_name *out)
+{
+	(void)k;
+	(void)key;
+	(void)out;
+	return false;
 }
 
 static void
