@@ -165,6 +165,13 @@ find_break(char *text, unsigned columns, size_t *next)
 	while (at > 0 && text[at] != ' ') {
 		at--;
 	}
+	/* Two blanks part what belongs together: a break there is the better one. */
+	for (size_t pair = at; pair > len / 2; pair--) {
+		if (text[pair] == ' ' && text[pair - 1] == ' ') {
+			at = pair;
+			break;
+		}
+	}
 	/* A word that is longer than the line is broken. */
 	if (strspn(text, " ") >= at) {
 		return len;

@@ -103,7 +103,7 @@ def test_forms_exclude_each_other(wire):
 
 
 class Terminal:
-    """A program on a terminal of 24 rows and 80 columns, and what is seen there."""
+    """A program on a terminal of 24 rows and 80 columns at first, and what is seen there."""
 
     def __init__(self, ns, *argv: str):
         self.master, slave = pty.openpty()
@@ -122,6 +122,9 @@ class Terminal:
         while select.select([self.master], [], [], 0)[0]:
             self.text += os.read(self.master, 65536).decode()
         return self.text
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def type(self, keys: bytes) -> None:
         os.write(self.master, keys)
@@ -163,6 +166,9 @@ def test_watch_draws_rates_and_drops_as_they_come(wire, tunnel):
         # The kernel's router solicitations are dropped for the same reason, one in seconds.
         wait_for(lambda: dropped(t) < 5, 20, "old drops are no news")
         ping.stop()
+        t.resize(20, 40)
+        wait_for(lambda: t.picture().count("\n") < 20 and all(len(line) <= 40 for line in t.picture().splitlines()), 5, "a narrow picture")
+        assert t.picture().startswith(f"{DEVICE}  running")
     finally:
         t.close()
 
@@ -192,6 +198,7 @@ def test_watch_follows_a_device_that_goes_and_comes(wire, tunnel):
         wait_for(lambda: "running" in t.picture(), 10)
         tunnel.a.down()
         wait_for(lambda: "does not run" in t.picture(), 10)
+        assert t.picture().rstrip().endswith("the device is stopping")
         tunnel.a.ns.run(binary(), "up", str(tunnel.a.file))
         wait_for(lambda: "running" in t.picture(), 10)
     finally:

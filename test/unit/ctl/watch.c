@@ -467,6 +467,63 @@ sample_has_all_peers_at_first_and_then_those_that_changed(void **state)
 }
 
 static void
+rates_are_bits_over_the_time_that_passed(void **state)
+{
+	(void)state;
+	json_t *device, *peers[1];
+	node.stats.link.rx_bytes = 1000;
+	fake_node_start(&node);
+	struct client *c = open_watcher(watch_often);
+	assert_int_equal(read_sample(c, &device, peers, 1), 0);
+	json_decref(device);
+	struct wg_out *out;
+	(void)node_lock(&node, &out);
+	node.stats.link.rx_bytes += 1000000;
+	node_unlock(&node);
+	json_int_t rate = 0, ms = 0;
+	while (rate == 0) {
+		assert_int_equal(read_sample(c, &device, peers, 1), 0);
+		const json_t *link = json_object_get(device, "link");
+		rate = count_of(link, "rx_bits_s");
+		assert_int_equal(count_of(link, "tx_bits_s"), 0);
+		ms = count_of(device, "elapsed_ms");
+		json_decref(device);
+	}
+	/* The time is told in whole milliseconds. */
+	assert_true(rate <= 8000000000 / ms && rate >= 8000000000 / (ms + 1) - 1);
+	close_client(c);
+}
+
+static void
+change_of_recovery_is_told_with_what_was(void **state)
+{
+	(void)state;
+	json_t *o;
+	fake_node_add_peer(&node, 1);
+	fake_node_start(&node);
+	struct client *c = open_watcher(watch_often);
+	while (strcmp(text_of(o = next_line(c), "sample"), "end") != 0) {
+		json_decref(o);
+	}
+	json_decref(o);
+	struct wg_out *out;
+	struct wg_peer *p = wg_peer_next(node_lock(&node, &out), NULL);
+	fake_node_ally(p)->has_fec = true;
+	fake_node_ally(p)->fec.why = FEC_WHY_AHEAD;
+	const struct endpoint at = {.addr = {IP_FAMILY_V4, {192, 0, 2, 1}}, .port = 9};
+	wg_peer_set_endpoint(p, &at); /* as packets would, which come with any such change */
+	node_unlock(&node);
+	while (strcmp(text_of(o = next_line(c), "event"), "recovery") != 0) {
+		json_decref(o);
+	}
+	assert_string_equal(text_of(o, "why"), "ahead");
+	assert_string_equal(text_of(o, "was"), "not_agreed");
+	assert_string_equal(text_of(o, "why_text"), fec_why_text(FEC_WHY_AHEAD));
+	json_decref(o);
+	close_client(c);
+}
+
+static void
 remove_two(void)
 {
 	remove_peer(3);
@@ -716,6 +773,10 @@ main(void)
 			first_drop_of_a_reason_is_told_with_its_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			sample_has_all_peers_at_first_and_then_those_that_changed, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			rates_are_bits_over_the_time_that_passed, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			change_of_recovery_is_told_with_what_was, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			removed_peers_are_gone_from_the_next_sample_or_it_is_a_full_one, setup,
 			teardown),
