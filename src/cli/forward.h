@@ -48,12 +48,21 @@ struct forward_counters {
 	uint64_t dropped;    /* datagrams that could not be sent on */
 };
 
+/* How thick messages come at a socket of datagrams. */
+struct forward_pace {
+	struct list link; /* among those that rest, or alone */
+	struct mono since;
+	unsigned messages; /* since then */
+	bool is_dense;
+};
+
 /* A socket that a rule listens on. */
 struct forward_front {
 	struct forward_route *route;
 	int fd; /* -1: none */
 	bool is_watched;
 	struct endpoint at;
+	struct forward_pace pace; /* of datagrams */
 };
 
 /* A rule at work. */

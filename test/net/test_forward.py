@@ -277,6 +277,40 @@ def test_wildcard_answers_from_the_address_that_was_asked(net):
         assert c.recvfrom(10) == (b"X!", (at, 5353))
 
 
+def test_thick_datagrams_of_two_flows_come_in_order_and_sparse_ones_after_them(net):
+    """So thick, unless the machine is slow, that the sockets rest between turns, both ways."""
+    server = net.b.udp_socket(B4, 53)
+
+    def echo() -> None:
+        while True:
+            try:
+                data, at = server.recvfrom(2000)
+                server.sendto(data, at)
+            except OSError:
+                return
+    threading.Thread(target=echo, daemon=True).start()
+    p = net.forward("-L", "udp:5353:bee:53")
+    clients = [net.a.udp_socket("127.0.0.1") for _ in range(2)]
+    for c in clients:
+        c.connect(("127.0.0.1", 5353))
+        c.send(b"first")
+        assert c.recv(2000) == b"first"
+    window, total = 50, 2500
+    for start in range(0, total, window):
+        sent = [struct.pack(">I", k) * 200 for k in range(start, start + window)]
+        for data in sent:
+            for c in clients:
+                c.send(data)
+        for c in clients:
+            assert [c.recv(2000) for _ in sent] == sent
+    for c in clients:
+        c.send(b"last")
+        assert c.recv(2000) == b"last"
+    numbers = end(p)["-L udp:5353:bee:53"]
+    assert numbers[:3] == [2, 0, 0] and numbers[5:] == [2 * (total + 2), 2 * (total + 2), 0]
+    server.close()
+
+
 def test_iperf3_runs_through_it(net):
     net.b.spawn("iperf3", "-s", "-B", B4)
 
