@@ -6,6 +6,11 @@
 #include "base/assert.h"
 #include "fec/symbol.h"
 
+/* Where there is not the budget for what is usual: the spans of repairs, and twice a window of
+ * packets of full size. */
+#define RECORDS_LEAST 512u
+#define BYTES_LEAST (128u << 10)
+
 static uint64_t
 decoder_bytes(const struct fec_decoder *d, uint32_t records, uint32_t bytes)
 {
@@ -14,11 +19,32 @@ decoder_bytes(const struct fec_decoder *d, uint32_t records, uint32_t bytes)
 }
 
 static bool
+take_size(struct fec_decoder *d, uint32_t records, uint32_t bytes, enum fec_budget_use use)
+{
+	uint64_t size = decoder_bytes(d, records, bytes);
+	if (!fec_budget_take(d->budget, size, use)) {
+		return false;
+	}
+	d->records = records;
+	d->bytes = bytes;
+	d->size = size;
+	return true;
+}
+
+/* Many peers with a little each recover more than a few with plenty. */
+static bool
+take_budget(struct fec_decoder *d)
+{
+	uint32_t records = d->records_min < RECORDS_LEAST ? d->records_min : RECORDS_LEAST;
+	uint32_t bytes = d->bytes_min < BYTES_LEAST ? d->bytes_min : BYTES_LEAST;
+	return take_size(d, d->records_min, d->bytes_min, FEC_BUDGET_GROWTH) ||
+	       take_size(d, records, bytes, FEC_BUDGET_NEED);
+}
+
+static bool
 take_memory(struct fec_decoder *d)
 {
-	d->size = decoder_bytes(d, d->records, d->bytes);
-	if (!fec_budget_take(d->budget, d->size, FEC_BUDGET_NEED)) {
-		d->size = 0;
+	if (!take_budget(d)) {
 		return false;
 	}
 	if (!fec_gaps_init(&d->gaps, d->records)) {

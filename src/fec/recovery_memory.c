@@ -15,7 +15,11 @@
 #define RECORDS_MIN 4096u
 /* A receiver waits 200 ms at least: of flows of up to 40 Mbit/s all that is remembered. */
 #define STORE_BYTES_MIN (1u << 20)
-#define STORE_BYTES_LEAST (256u << 10) /* where the budget allows no more */
+/* Where the budget allows no more: what such a receiver can ask for, at the rate of now. */
+#define LEAST_NS (250 * WEFT_NS_PER_MS)
+#define RECORDS_LEAST_MIN 512u
+#define STORE_BYTES_LEAST_MIN (64u << 10)
+#define STORE_BYTES_LEAST_MAX (256u << 10)
 /* At first, since the round trip may be one that a standing queue made: 135 ms were believed of 10
  * after a clean flow. Growth goes by what has been reported meanwhile. */
 #define STORE_BYTES_FIRST_MAX (2u << 20)
@@ -65,6 +69,23 @@ store_bytes(const struct fec_recovery *r)
 	return power_of_two((uint64_t)n, STORE_BYTES_MIN, STORE_BYTES_FIRST_MAX);
 }
 
+static uint32_t
+records_least(const struct fec_recovery *r)
+{
+	bool is_known = r->rate.n_a_ns > 0;
+	double n = r->rate.n_a_ns * LEAST_NS * RECORDS_A_PACKET;
+	return is_known ? power_of_two((uint64_t)n, RECORDS_LEAST_MIN, RECORDS_MIN) : RECORDS_MIN;
+}
+
+static uint32_t
+store_bytes_least(const struct fec_recovery *r)
+{
+	bool is_known = r->rate.n_a_ns > 0;
+	double n = r->rate.bytes_a_ns * LEAST_NS;
+	return is_known ? power_of_two((uint64_t)n, STORE_BYTES_LEAST_MIN, STORE_BYTES_LEAST_MAX)
+			: STORE_BYTES_LEAST_MAX;
+}
+
 /* Counted, and not asked for with every packet. */
 static void
 refused(struct fec_recovery *r, struct mono now)
@@ -111,8 +132,8 @@ make_encoder(struct fec_recovery *r, struct fec_session *s, struct mono now)
 		.budget = r->config.budget};
 	bool has_failed = fec_encoder_new(&c, &s->encoder) != WEFT_OK;
 	if (has_failed && is_armed) {
-		c.records = RECORDS_MIN;
-		c.bytes = STORE_BYTES_LEAST;
+		c.records = records_least(r);
+		c.bytes = store_bytes_least(r);
 		c.use = FEC_BUDGET_NEED;
 		has_failed = fec_encoder_new(&c, &s->encoder) != WEFT_OK;
 	}
@@ -136,8 +157,8 @@ fec_recovery_encoder(struct fec_recovery *r, struct fec_session *s, struct mono 
 	bool may_ask = !mono_is_before(now, r->starved_until) || (is_armed && r->was_calm_refusal);
 	if (s->encoder && s->is_calm && is_armed && may_ask) {
 		if (fec_encoder_grow(s->encoder, records(r), store_bytes(r), FEC_BUDGET_GROWTH) ||
-			fec_encoder_grow(
-				s->encoder, RECORDS_MIN, STORE_BYTES_LEAST, FEC_BUDGET_NEED)) {
+			fec_encoder_grow(s->encoder, records_least(r), store_bytes_least(r),
+				FEC_BUDGET_NEED)) {
 			s->is_calm = false;
 		} else {
 			refused(r, now);

@@ -668,6 +668,42 @@ it_grows_with_what_waits_and_within_the_budget(void **state)
 	}
 }
 
+/* Three of a size that the budget allows to one: the others recover with less. */
+static void
+what_has_no_room_for_the_usual_recovers_with_less(void **state)
+{
+	(void)state;
+	enum { LINES = 3 };
+	static struct line lines[LINES];
+	struct fec_budget budget = {.bytes_max = 1500000};
+	uint64_t taken = 0;
+	for (int i = 0; i < LINES; i++) {
+		struct line *l = &lines[i];
+		line_open(l, &(struct line_config){.seed = 3, .first = 7, .cap = 1000});
+		l->config.records = 4096;
+		l->config.bytes = 512u << 10;
+		l->config.budget = &budget;
+		line_restart(l);
+		send_wakers(l);
+		wake(l, 1);
+		line_arrive(l, 1, l->first + 1);
+		uint64_t lost = line_source(l, 1, PACKET_UDP, 1000);
+		for (int k = 0; k < 60; k++) {
+			line_arrive(l, 1, line_source(l, 1, PACKET_UDP, 1000));
+		}
+		line_arrive(l, 1, line_ahead(l, LARGE, 61));
+		line_take(l, 1);
+		assert_int_equal(l->log[l->log_n - 1], lost);
+		uint64_t size = budget.bytes - taken;
+		assert_in_range(size, i == 0 ? 700000 : 150000, i == 0 ? 1000000 : 300000);
+		taken = budget.bytes;
+	}
+	for (int i = 0; i < LINES; i++) {
+		line_close(&lines[i]);
+	}
+	assert_int_equal(budget.bytes, 0);
+}
+
 /* Records made are the work that a gap causes, so they are counted instead of the time. */
 static void
 counters_that_jump_cost_a_bounded_number_of_records(void **state)
@@ -795,6 +831,7 @@ main(void)
 		cmocka_unit_test(nothing_is_allocated_once_it_is_awake),
 		cmocka_unit_test(gaps_after_an_overflow_of_our_own_socket_are_nobodys_loss),
 		cmocka_unit_test(it_grows_with_what_waits_and_within_the_budget),
+		cmocka_unit_test(what_has_no_room_for_the_usual_recovers_with_less),
 		cmocka_unit_test(counters_that_jump_cost_a_bounded_number_of_records),
 		cmocka_unit_test(frames_alone_make_no_feedback),
 		cmocka_unit_test(settings_out_of_range_are_refused),
