@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "cli/screen.h"
 #include "cli/watch.h"
 
@@ -19,6 +20,7 @@ struct world {
 	uint64_t time_s;
 };
 
+WEFT_PRINTF(3, 4)
 static void
 feed_text(struct watch_device *d, enum watch_step want, const char *fmt, ...)
 {
