@@ -7,7 +7,7 @@
 
 /* Below this share nothing is worth a copy of every packet. */
 #define DISARM_SHARE 3e-4
-/* Around FEC.md's 1 % below which answers suffice; apart, so that a path of just 1 % stays put. */
+/* Around the 1 % below which answers suffice; apart, so that a path of just 1 % stays put. */
 #define AHEAD_ON_SHARE 0.0125
 #define AHEAD_OFF_SHARE 0.009
 /* Sources within the budget: up to SPARSE each is its own burst, from DENSE on a stream. */
@@ -154,7 +154,7 @@ window(const struct fec_controller *c, double dense)
 /* Repairs a source at a share p of losses. Where answers come in time, twice the losses (2.5
  * times in bursts) leave them little to do. Where not, repairs sent ahead stand alone: the
  * second formula is the least overhead that leaves 1e-3 within `window` packets, fitted to
- * FEC.md's table (4 packets at 10 %: 0.97; 32: 0.27; 64: 0.22), and never less than what
+ * simulated windows at 10 % (4 packets: 0.97; 32: 0.27; 64: 0.22), and never less than what
  * covers each source once. */
 static double
 ahead_share(const struct fec_controller *c, double p, const struct fec_plan_class *k)

@@ -53,7 +53,7 @@ parse_inner(const struct frame *f, struct inner *out)
 }
 
 /* A WireGuard message from our port to the endpoint of the peer that it would be sealed for: the
- * routing sends the tunnel's own packets back into the tunnel (CASES.md 5). */
+ * routing sends the tunnel's own packets back into the tunnel. */
 static bool
 is_own_outer(
 	struct worker *w, const struct frame *f, const struct inner *in, const struct wg_peer *peer)

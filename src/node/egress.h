@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Port to link: frames in, sealed datagrams out. DESIGN section 2, outbound. */
+/* Port to link: frames in, sealed datagrams out. docs/architecture.md, outbound. */
 #ifndef WEFT_NODE_EGRESS_H
 #define WEFT_NODE_EGRESS_H
 

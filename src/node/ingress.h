@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Link to port: datagrams in, joined frames out. DESIGN section 2, inbound. */
+/* Link to port: datagrams in, joined frames out. docs/architecture.md, inbound. */
 #ifndef WEFT_NODE_INGRESS_H
 #define WEFT_NODE_INGRESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that remembers the last handshake timestamp a device sent, so that a clock that was
- * set back does not shut it out (CASES.md 9). Never a condition for running: a disk that
+ * set back does not shut it out. Never a condition for running: a disk that
  * cannot be written is said once. */
 #ifndef WEFT_NODE_STAMP_H
 #define WEFT_NODE_STAMP_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flood of handshakes with a right mac1. CASES 12.
+"""A flood of handshakes with a right mac1.
 
     A 10.0.1.2 --- R (flooder) --- 10.0.2.2 B;  C 10.0.3.2 behind R, honest and late"""
 import base64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface is deleted, renamed, taken down and up under a running daemon. CASES 7.
+"""The interface is deleted, renamed, taken down and up under a running daemon.
 
     A 10.0.1.1 ---- 10.0.1.2 B"""
 import os

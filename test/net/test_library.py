@@ -67,7 +67,7 @@ def test_both_libraries_export_what_the_headers_declare_and_nothing_else(root):
 
 
 def test_the_document_shows_the_examples_as_they_are():
-    code = re.findall(r"^```c\n(.*?)^```$", (TOP / "docs" / "embedding.md").read_text(), re.M | re.S)
+    code = re.findall(r"^```c\n(.*?)^```$", (TOP / "docs/embedding.md").read_text(), re.M | re.S)
     for name in ("echo_server.c", "echo_client.c"):
         assert (TOP / "examples" / name).read_text() in code, name
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Up, down, twice, killed, several beside each other. CASES 14.
+"""Up, down, twice, killed, several beside each other.
 
     A 10.0.1.1 ---- 10.0.1.2 B"""
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The default route leads into the tunnel, and the tunnel's own packets must not. CASES 5.
+"""The default route leads into the tunnel, and the tunnel's own packets must not.
 
     A 10.0.1.2 --- R 10.0.1.1 | 10.0.2.1 --- 10.0.2.2 B --- 198.51.100.1 on B's lo"""
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loss recovery on bad wires: it helps, costs nothing where there is no loss, and never makes anything worse. CASES 16, 17.
+"""Loss recovery on bad wires: it helps, costs nothing where there is no loss, and never makes anything worse.
 
     A 10.0.1.1 --- toa [E: weft emulate] tob --- 10.0.1.2 B"""
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lab.lossy import DELAY, LossyTunnel, peer
 ECT0 = 2
 RATE = 1000  # packets a second
 LOSSES = [["--loss", f"{p}%"] for p in (0, 1, 3, 5, 10, 20, 30, 50)]
-BURSTS = [["--loss-gilbert", "6%,3"], ["--loss-gilbert", "20%,10"], ["--loss-gilbert", "30%,30"]]  # CASES: 3/50, 10/50, 30/100
+BURSTS = [["--loss-gilbert", "6%,3"], ["--loss-gilbert", "20%,10"], ["--loss-gilbert", "30%,30"]]  # 3 in 50, 10 in 50, 30 in 100
 
 
 def mixed(t: LossyTunnel, count: int, seed: int) -> flow.UdpFlow:
@@ -160,7 +160,7 @@ def test_losses_of_a_queue_that_recovery_hides_are_marked(lab):
     assert 0 < marked.count() <= t.fec()["ce_marked"] < RATE, str(t.fec())
 
 
-# --- sparse traffic, CASES 17 ---
+# --- sparse traffic ---
 
 def armed(t: LossyTunnel, *settings: str) -> None:
     """The path is known to lose packets."""

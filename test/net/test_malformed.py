@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datagrams that are not what they should be: each is counted under its reason and changes nothing. CASES 20.
+"""Datagrams that are not what they should be: each is counted under its reason and changes nothing.
 
     A, and a stranger's socket there, 10.0.1.1 ---- 10.0.1.2 B"""
 import os

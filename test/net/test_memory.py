@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory has a ceiling, and what does not fit is counted at the socket. CASES 8.
+"""Memory has a ceiling, and what does not fit is counted at the socket.
 
     A 10.0.1.1 ---- 10.0.1.2 B"""
 import base64

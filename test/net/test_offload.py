@@ -5,7 +5,7 @@
 
 A's interface is fed with packets and super-frames made by hand. B forwards to C over a wire on
 which the kernel finishes checksums and splits, so that the sniffer sees single packets. With
-offloads off at both ends the kernel of A splits: that is the reference. CASES 2 and 22."""
+offloads off at both ends the kernel of A splits: that is the reference."""
 from __future__ import annotations
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What wg-quick does around a device: hooks, DNS, firewall, leftovers. CASES 14.
+"""What wg-quick does around a device: hooks, DNS, firewall, leftovers.
 
     A 10.0.1.1 ---- 10.0.1.2 B
 

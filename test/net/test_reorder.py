@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loss recovery where packets change places or come twice: nothing twice, nothing taken for lost, no order broken. CASES 18.
+"""Loss recovery where packets change places or come twice: nothing twice, nothing taken for lost, no order broken.
 
     A 10.0.1.1 --- toa [E: weft emulate] tob --- 10.0.1.2 B"""
 from __future__ import annotations

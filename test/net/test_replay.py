@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded messages from another address move no endpoint and open nothing. CASES 4.
+"""Recorded messages from another address move no endpoint and open nothing.
 
     A 10.0.1.2 --- relay in R, and a thief there --- 10.0.2.2 B"""
 import pytest

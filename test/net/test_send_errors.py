@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel refuses to send: counted per send, never fatal. CASES 6 and parts of 1.
+"""The kernel refuses to send: counted per send, never fatal.
 
     A 10.0.1.2 --- R --- 10.0.2.2 B"""
 import pytest

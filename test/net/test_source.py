@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers leave from the address that the peer used. CASES 3.
+"""Answers leave from the address that the peer used.
 
     A 10.0.1.2 --- R --- 10.0.2.2 and 10.0.2.3 B"""
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks that went backward, daemons that stood still, both ends calling at once. CASES 9 to 11.
+"""Clocks that went backward, daemons that stood still, both ends calling at once.
 
 What needs other clocks than the machine's is in test/sim. Here the last timestamp sent, which is
 kept on disk, stands for a clock that was once ahead.

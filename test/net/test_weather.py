@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad wires, made by `weft emulate`: delay, reordering, duplicates, corruption. CASES 11 and 18.
+"""Bad wires, made by `weft emulate`: delay, reordering, duplicates, corruption.
 
     A 10.0.1.1 --- toa [R: weft emulate] tob --- 10.0.1.2 B"""
 import pytest

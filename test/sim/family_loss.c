@@ -102,8 +102,8 @@ tell(struct sim_world *w, const struct sim_loss_story *s, const struct loss_case
 		r->max_ms);
 }
 
-/* Residual and repairs a source as FEC.md has them, and twice that. Of so few packets three lost
- * ones may be chance. */
+/* Residual and repairs a source as sim/fec.c aims at them, and twice that. Of so few packets three
+ * lost ones may be chance. */
 static void
 check_price(struct sim_world *w, const struct sim_loss_story *s, const struct loss_case *c,
 	const struct sim_loss_result *r)

@@ -219,7 +219,7 @@ sim_run_sleep(struct sim_world *w, uint64_t *sums)
 	set_delay(w, delay_ns);
 	w->net.queue_max = 200;
 	for (unsigned round = 0; round < 4; round++) {
-		/* The two that CASES.md 10 names come in every seed. */
+		/* Sleeps of 200 s and of 600 s come in every seed. */
 		int64_t ns =
 			sleeps_s[round < 2 ? 3 + round : rng_below(&w->script, 5)] * WEFT_NS_PER_S;
 		sim_world_start_traffic(w, WEFT_NS_PER_S / 2);

@@ -20,13 +20,13 @@
 #include "fec_tcp.h"
 
 static const struct fec_case table[] = {
-	{.name = "FEC.md", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.03},
-	{.name = "FEC.md", .loss = 0.05, .residual_max = 1e-5, .overhead_max = 0.14},
-	{.name = "FEC.md", .loss = 0.10, .residual_max = 1e-5, .overhead_max = 0.25},
-	{.name = "FEC.md", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.475},
-	{.name = "FEC.md", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5, .overhead_max = 0.25},
-	{.name = "FEC.md", .loss = 0.05, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.20},
-	{.name = "FEC.md", .loss = 0.10, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.35},
+	{.name = "aim", .loss = 0.01, .residual_max = 1e-5, .overhead_max = 0.03},
+	{.name = "aim", .loss = 0.05, .residual_max = 1e-5, .overhead_max = 0.14},
+	{.name = "aim", .loss = 0.10, .residual_max = 1e-5, .overhead_max = 0.25},
+	{.name = "aim", .loss = 0.20, .residual_max = 1e-5, .overhead_max = 0.475},
+	{.name = "aim", .loss = 0.10, .rtt_ms = 40, .residual_max = 1e-5, .overhead_max = 0.25},
+	{.name = "aim", .loss = 0.05, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.20},
+	{.name = "aim", .loss = 0.10, .burst = 4, .residual_max = 1e-4, .overhead_max = 0.35},
 };
 
 static const struct fec_case stories[] = {
