@@ -97,14 +97,23 @@ start_node(struct keeper *k, const struct keeper_config *c)
 	return node_new(&nc, &k->node);
 }
 
+/* All that can fail comes before anything is changed for good; old may be NULL. */
 static enum weft_err
-start_conf(struct keeper *k, const struct conf *c)
+put_conf(struct keeper *k, const struct conf *old, const struct conf *fresh)
 {
-	enum weft_err e = names_set(&k->names, c, os_clock_mono());
-	if (!e) {
-		e = apply_conf(k->node, NULL, c, &k->log, &k->traces);
+	struct names_list list;
+	enum weft_err e = names_read(&k->names, fresh, os_clock_mono(), &list);
+	if (e) {
+		log_error(&k->log, "cannot read the endpoints: %s", weft_err_text(e));
+		return e;
 	}
-	return e;
+	e = apply_conf(k->node, old, fresh, &k->log, &k->traces);
+	if (e) {
+		names_drop(&list);
+		return e;
+	}
+	names_put(&k->names, &list);
+	return WEFT_OK;
 }
 
 static enum weft_err
@@ -150,7 +159,7 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 		goto undo_names;
 	}
 	if (c->conf) {
-		e = start_conf(k, c->conf);
+		e = put_conf(k, NULL, c->conf);
 		if (e) {
 			goto undo_watch;
 		}
@@ -301,15 +310,9 @@ keeper_reload(struct keeper *k, struct conf *fresh)
 {
 	/* Whatever `wg set` has made of a device without configuration gives way, too. */
 	const struct conf empty = {.interface = {.has_offload = true}};
-	enum weft_err e =
-		apply_conf(k->node, k->conf ? k->conf : &empty, fresh, &k->log, &k->traces);
+	enum weft_err e = put_conf(k, k->conf ? k->conf : &empty, fresh);
 	if (e) {
 		return e;
-	}
-	e = names_set(&k->names, fresh, os_clock_mono());
-	if (e) {
-		log_warn(&k->log, "names of endpoints are not looked up until the next reload: %s",
-			weft_err_text(e));
 	}
 	if (k->conf) {
 		warn_of_fixed(k, &fresh->interface);

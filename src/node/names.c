@@ -344,7 +344,7 @@ lacks_endpoint(const struct names *t, const struct names_entry *e)
 }
 
 enum weft_err
-names_set(struct names *t, const struct conf *c, struct mono now)
+names_read(struct names *t, const struct conf *c, struct mono now, struct names_list *out)
 {
 	size_t cap = 0, n = 0;
 	for (size_t i = 0; i < c->peers_n; i++) {
@@ -367,19 +367,32 @@ names_set(struct names *t, const struct conf *c, struct mono now)
 	}
 	qsort(v, n, sizeof(*v), compare_entries);
 	n = keep_latest(v, n);
-	n = keep_wanted(v, n);
-	carry_over(v, n, t->v, t->n);
+	*out = (struct names_list){v, keep_wanted(v, n)};
+	return WEFT_OK;
+}
+
+void
+names_drop(struct names_list *list)
+{
+	free_entries(list->v, list->n);
+	*list = (struct names_list){0};
+}
+
+void
+names_put(struct names *t, struct names_list *list)
+{
+	carry_over(list->v, list->n, t->v, t->n);
 	t->was_set = true;
 	free_entries(t->v, t->n);
-	t->v = v;
-	t->n = n;
-	for (size_t i = 0; i < n; i++) {
+	t->v = list->v;
+	t->n = list->n;
+	*list = (struct names_list){0};
+	for (size_t i = 0; i < t->n; i++) {
 		/* A peer that was removed by hand and is there again. */
-		if (v[i].name.state == NAME_STATE_KNOWN && lacks_endpoint(t, &v[i])) {
-			use(t, &v[i]);
+		if (t->v[i].name.state == NAME_STATE_KNOWN && lacks_endpoint(t, &t->v[i])) {
+			use(t, &t->v[i]);
 		}
 	}
-	return WEFT_OK;
 }
 
 struct mono

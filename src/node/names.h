@@ -40,6 +40,12 @@ struct names_entry {
 	bool must_move;       /* the endpoint was changed: a session does not keep the old one */
 };
 
+/* Names that were read and do not count yet. */
+struct names_list {
+	struct names_entry *v;
+	size_t n;
+};
+
 struct names {
 	struct node *node;
 	struct log log;
@@ -53,9 +59,13 @@ struct names {
 WEFT_MUST_CHECK enum weft_err names_init(
 	struct names *t, struct node *n, struct os_loop *loop, const struct log *log);
 void names_fini(struct names *t);
-/* Takes the names of c; those that are the same as before keep their state. On failure nothing
- * has changed. */
-WEFT_MUST_CHECK enum weft_err names_set(struct names *t, const struct conf *c, struct mono now);
+/* The names of c, for names_put() or names_drop(). */
+WEFT_MUST_CHECK enum weft_err names_read(
+	struct names *t, const struct conf *c, struct mono now, struct names_list *out);
+void names_drop(struct names_list *list);
+/* The names of the list, whose peers the node has by now, in the place of those before; what is the
+ * same in both keeps its state. Takes the list over. */
+void names_put(struct names *t, struct names_list *list);
 struct mono names_deadline(const struct names *t);
 void names_turn(struct names *t, struct mono now);
 /* Peers may have tried in vain: node_take_tries(). */
