@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from lab import Conf, GoDevice, Lab, Namespace, Node, Pair, PeerConf, keys, pair, traffic, wait_for, wait_ping
+from lab import Conf, GoDevice, Lab, Namespace, Node, Pair, PeerConf, agreement, keys, pair, peer, traffic, wait_agreed, wait_for, wait_ping
 from lab.capture import Capture, Message, data
 from lab.device import A4, B4, DEVICE, GO, PORT, WEFT, Ends, at, ends
 from lab.offload import segmentation_off
@@ -20,14 +20,6 @@ REQUESTS_MAX, GIVEN_UP_S = 3, 3.5  # of HELLO
 FOREIGN = "Packet with invalid IP version"
 CHACHA, AES = 0, 1
 NAMES = {CHACHA: "chacha20poly1305", AES: "aes-256-gcm"}
-
-
-def peer(node: Node, public: str = "") -> dict:
-    return next(p for p in node.status()["peers"] if public in ("", p["public_key"]))
-
-
-def state(node: Node, public: str = "") -> str:
-    return peer(node, public)["extensions"]["state"]
 
 
 def frames(messages: list[Message], is_out: bool | None = None) -> list[Message]:
@@ -98,7 +90,7 @@ def play_stock(wire: Pair, kinds: tuple[str, str], off_at_b: bool) -> Seen:
     all_answered(wire.a, B4, 1.5)
     wire.a.run("wg", "set", DEVICE, "listen-port", "40404")
     all_answered(wire.a, B4, GIVEN_UP_S - 1.5)
-    wait_for(lambda: state(weft) == "stock", 5, "it gave up")
+    wait_for(lambda: agreement(weft) == "stock", 5, "it gave up")
     asked, heard = capture.take(), complaints(go) if go else 0
     all_answered(wire.a, B4, 2)
     all_answered(wire.b, A4, 0.5)
@@ -142,15 +134,6 @@ def test_no_message_to_a_stock_peer_is_marked(stock, case):
 
 # --- two nodes of weft ---
 
-@pytest.fixture
-def wire(lab):
-    return pair(lab)
-
-
-def wait_agreed(*nodes: Node) -> None:
-    wait_for(lambda: all(state(n) == "agreed" for n in nodes), 10, "all agreed")
-
-
 def ciphers_after_agreement(wire: Pair, e: Ends, capture: Capture) -> tuple[set[int], set[int]]:
     """Ciphers of A's and of B's packets from now on."""
     wait_ping(wire.a, B4)
@@ -168,7 +151,7 @@ def test_two_nodes_agree_within_one_round_trip(wire):
     capture = watch(wire.a, wire.b)
     e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
     all_answered(wire.a, B4, 1)
-    assert (state(e.a), state(e.b)) == ("agreed", "agreed")
+    assert (agreement(e.a), agreement(e.b)) == ("agreed", "agreed")
     sent = capture.take()
     request, answer = frames(sent, True), frames(sent, False)
     assert len(request) == len(answer) == 1
@@ -201,7 +184,7 @@ def test_caller_without_extensions_sends_no_frame_and_hears_none(wire):
     all_answered(wire.a, B4, 1)
     sent = capture.take()
     assert frames(sent) == [] and {m.cipher for m in data(sent)} == {CHACHA}
-    assert state(e.a) == "off" and state(e.b) != "agreed"
+    assert agreement(e.a) == "off" and agreement(e.b) != "agreed"
 
 
 def aes(e: Ends) -> Ends:
@@ -276,5 +259,5 @@ def test_stock_and_weft_peers_on_one_port_do_not_mix(lab):
     assert {m.cipher for m in data(c_sent)} == {CHACHA} and len(pings(c_sent)) >= 400
     assert len(frames(c_sent, True)) == complaints(go) <= REQUESTS_MAX and frames(c_sent, False) == []
     assert {m.cipher for m in pings(b_sent)[-100:]} == {AES}
-    assert state(node_a, kb.public) == state(node_b) == "agreed" and state(node_a, kc.public) in ("asking", "stock", "unknown")
+    assert agreement(node_a, kb.public) == agreement(node_b) == "agreed" and agreement(node_a, kc.public) in ("asking", "stock", "unknown")
     assert peer(node_a, kc.public)["cipher"] == NAMES[CHACHA] and peer(node_a, kb.public)["cipher"] == NAMES[AES]

@@ -6,7 +6,7 @@ made by one are understood by the other.
 import pytest
 
 from lab import Conf, PeerConf, genpsk, keys, pair, wait_ping
-from lab.device import A4, B4, GO, WEFT, ends, make
+from lab.device import B4, GO, WEFT, ends
 from lab.weft import Run, binary
 
 FIELDS = ["public-key", "private-key", "listen-port", "fwmark", "peers", "preshared-keys", "endpoints", "allowed-ips",

@@ -6,7 +6,9 @@ from typing import Iterator
 
 import pytest
 
+from .device import B4, WEFT, Ends, ends
 from .ns import Lab
+from .topo import Pair, pair, wait_ping
 
 _LABS = pytest.StashKey[list]()
 
@@ -17,6 +19,20 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     with Lab() as made:
         request.node.stash.setdefault(_LABS, []).append(made)
         yield made
+
+
+@pytest.fixture
+def wire(lab: Lab) -> Pair:
+    """A 10.0.1.1 ---- 10.0.1.2 B"""
+    return pair(lab)
+
+
+@pytest.fixture
+def tunnel(wire: Pair) -> Ends:
+    """weft in A and in B; A has called."""
+    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
+    wait_ping(wire.a, B4)
+    return e
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -11,8 +11,7 @@ from .emulator import Emulator
 from .ns import Lab, Namespace
 from .offload import segmentation_off
 from .topo import Fault, Pair, wait_ping
-from .wait import wait_for
-from .weft import Node
+from .weft import Node, peer, wait_agreed
 
 DELAY = ("--delay", "5ms")
 
@@ -36,7 +35,7 @@ class LossyTunnel:
         self.path(*(settings or DELAY))
         self.ends.up(self.a, WEFT, self.b, WEFT)
         wait_ping(self.a, B4)
-        wait_for(lambda: all(peer(n)["extensions"]["state"] == "agreed" for n in self.nodes), 10, "both agreed")
+        wait_agreed(*self.nodes)
         return self
 
     def path(self, *settings: str) -> dict | None:
@@ -58,10 +57,6 @@ class LossyTunnel:
     def fec(self, node: Node | None = None) -> dict:
         """What a node says of loss recovery; A, unless another is named."""
         return peer(node or self.ends.a)["fec"]
-
-
-def peer(node: Node) -> dict:
-    return node.status()["peers"][0]
 
 
 def quiet_wire(lab: Lab, mtu: int) -> tuple[Pair, Namespace]:

@@ -8,24 +8,21 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import struct
+import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import procfs
 from .device import A4, A6, B4, B6, WEFT, ends, make
+from .dns import NameServer
 from .ns import Lab, Namespace, Process
 from .topo import pair
+from .user import NOBODY, as_nobody
 from .wait import wait_for
 from .weft import binary
 
-NOBODY = 65534
 DNS_NAME = "web.corp.example"  # 10.99.0.2 and no IPv6 address, by the DNS server
-
-
-def as_nobody(*argv: str) -> list[str]:
-    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *argv]
 
 
 @dataclass
@@ -37,7 +34,7 @@ class Far:
     b: Namespace
     conf: Path
     files: Path  # what HTTP serves
-    questions: list[str] = field(default_factory=list)  # names that the DNS server was asked for
+    server: NameServer
 
     def argv(self, command: str, *argv: str) -> list[str]:
         """`weft COMMAND CONF ARGV` as nobody."""
@@ -63,17 +60,18 @@ def far(lab: Lab, extra: list[str] | None = None, peer_extra: list[str] | None =
     files = lab.dir / "files"
     files.mkdir()
     (files / "hello").write_text("hello from b\n")
-    f = Far(lab, wire.a, wire.b, conf, files)
-    wire.b.spawn("python3", "-m", "http.server", "80", "--bind", "::", "-d", str(files))
+    server = NameServer(wire.b, B4, {DNS_NAME: [B4]})
+    lab.on_exit(server.stop)
+    f = Far(lab, wire.a, wire.b, conf, files, server)
+    wire.b.spawn(sys.executable, "-m", "http.server", "80", "--bind", "::", "-d", str(files))
     wait_for(lambda: procfs.is_listening(wire.b.pid, 80), 10, "the HTTP server")
     for address in (B4, B6):
-        _serve(lab, wire.b.udp_socket(address, 7), lambda data: data)
-    _serve(lab, wire.b.udp_socket(B4, 53), lambda data: _dns_answer(f, data))
+        _echo(lab, wire.b.udp_socket(address, 7))
     return f
 
 
-def _serve(lab: Lab, s: socket.socket, answer) -> None:
-    """Answers datagrams until the lab ends."""
+def _echo(lab: Lab, s: socket.socket) -> None:
+    """Sends datagrams back until the lab ends."""
     end = threading.Event()
     s.settimeout(0.1)
 
@@ -81,7 +79,7 @@ def _serve(lab: Lab, s: socket.socket, answer) -> None:
         while not end.is_set():
             with contextlib.suppress(TimeoutError, ConnectionError):
                 data, at = s.recvfrom(65535)
-                s.sendto(answer(data), at)
+                s.sendto(data, at)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -94,21 +92,4 @@ def _serve(lab: Lab, s: socket.socket, answer) -> None:
     lab.on_exit(stop)
 
 
-def _dns_answer(f: Far, query: bytes) -> bytes:
-    """RFC 1035: one question, an A record for DNS_NAME, no such name for others."""
-    at, labels = 12, []
-    while query[at]:
-        labels.append(query[at + 1:at + 1 + query[at]].decode())
-        at += 1 + query[at]
-    name, question = ".".join(labels), query[12:at + 5]
-    kind = struct.unpack(">H", query[at + 1:at + 3])[0]
-    f.questions.append(name)
-    is_known = name == DNS_NAME
-    records = b""
-    if is_known and kind == 1:
-        records = b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 60, 4) + socket.inet_aton(B4)
-    flags = 0x8180 | (0 if is_known else 3)
-    return query[:2] + struct.pack(">HHHHH", flags, 1, 1 if records else 0, 0, 0) + question + records
-
-
-__all__ = ["A4", "A6", "B4", "B6", "DNS_NAME", "Far", "NOBODY", "as_nobody", "far"]
+__all__ = ["A4", "A6", "B4", "B6", "DNS_NAME", "Far", "far"]

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
 from .ns import Lab, Process
 from .topo import pair
+from .user import NOBODY, as_nobody
 from .wait import wait_for
 from .weft import Node, binary
 from .wg import Conf, PeerConf, keys
 
-NOBODY = 65534
-USER = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+USER = as_nobody(can_gain=False)
 A4, A6, B4, B6, GONE = "10.9.0.1", "fd09::1", "10.9.0.2", "fd09::2", "10.9.0.3"
 
 

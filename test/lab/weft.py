@@ -68,6 +68,20 @@ class Node:
         self.down()
 
 
+def peer(node: Node, public: str = "") -> dict:
+    """What a node's status says of a peer; of the first, when no key is given."""
+    return next(p for p in node.status()["peers"] if public in ("", p["public_key"]))
+
+
+def agreement(node: Node, public: str = "") -> str:
+    return peer(node, public)["extensions"]["state"]
+
+
+def wait_agreed(*nodes: Node, timeout: float = 10) -> None:
+    """Until each of them has agreed with its first peer."""
+    wait_for(lambda: all(agreement(n) == "agreed" for n in nodes), timeout, "all agreed")
+
+
 class Run:
     """A device started by `weft run NAME`, which `wg` then fills."""
 

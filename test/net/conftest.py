@@ -5,4 +5,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from lab.fixtures import lab, pytest_runtest_makereport  # noqa: E402,F401
+from lab.fixtures import lab, pytest_runtest_makereport, tunnel, wire  # noqa: E402,F401

@@ -3,18 +3,16 @@
 
     A 10.0.1.1 ---- 10.0.1.2 B   with wg0: 10.99.0.2, fd99::2; servers of HTTP, DNS and UDP echo"""
 import json
-import os
-import pty
-import re
-import select
 import signal
 from pathlib import Path
 
 import pytest
 
 from lab import binary, wait_for
-from lab.overlay import A4, B4, B6, DNS_NAME, NOBODY, as_nobody, far
+from lab.overlay import A4, B4, B6, DNS_NAME, far
+from lab.terminal import Terminal
 from lab.traffic import IperfServer
+from lab.user import NOBODY, as_nobody
 
 
 @pytest.fixture
@@ -31,7 +29,7 @@ def test_programs_find_the_peer_by_name_and_address(there):
         assert run(there, "curl", "-sS", "-m", "10", f"http://{host}/hello").stdout == "hello from b\n", host
     for argv in (["ping", "-c", "1", "-W", "5", B4], ["ping", "-c", "1", "-W", "5", "peer"], ["ping", "-6", "-c", "1", "-W", "5", "peer"]):
         assert "1 received" in run(there, *argv).stdout
-    assert set(there.questions) == {DNS_NAME}
+    assert set(there.server.questions) == {DNS_NAME}
 
 
 def test_iperf3_runs_both_ways(there):
@@ -110,46 +108,12 @@ def test_command_ends_with_weft(there):
     wait_for(lambda: not there.a.processes("sleep"), 5, "the end of the command")
 
 
-class Terminal:
-    """An interactive shell of nobody's on a terminal of its own."""
-
-    def __init__(self, f):
-        self.text = ""
-        pid, self.fd = pty.fork()
-        if pid == 0:
-            os.environ.update(PS1="prompt> ", HOME="/", WEFT=binary(), CONF=str(f.conf), TERM="dumb")
-            os.execvp("nsenter", f.a._argv(as_nobody("bash", "--norc", "--noprofile", "-i")))
-        self.pid = pid
-        self.expect("prompt> ")
-
-    def expect(self, what, timeout=10):
-        """Reads until the pattern has come; what is behind it stays."""
-
-        def look():
-            if select.select([self.fd], [], [], 0.05)[0]:
-                self.text += os.read(self.fd, 4096).decode(errors="replace")
-            return re.search(what, self.text)
-
-        m = wait_for(look, timeout, f"{what} on the terminal, which shows {self.text!r}")
-        self.text = self.text[m.end():]
-        return m
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def close(self):
-        os.close(self.fd)  # hangs up
-        try:
-            wait_for(lambda: os.waitpid(self.pid, os.WNOHANG)[0], 5, "the end of the shell")
-        except BaseException:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            raise
-
-
 @pytest.fixture
 def terminal(there):
-    t = Terminal(there)
+    """An interactive shell of nobody's."""
+    t = Terminal(there.a, *as_nobody("bash", "--norc", "--noprofile", "-i"),
+                 env={"PS1": "prompt> ", "HOME": "/", "WEFT": binary(), "CONF": str(there.conf), "TERM": "dumb"})
+    t.expect("prompt> ")
     yield t
     t.close()
 

@@ -16,7 +16,7 @@ import threading
 import pytest
 
 from lab import binary, wait_for
-from lab.rootless import A4, A6, B4, B6, GONE, Rootless, summary
+from lab.rootless import A4, A6, B4, B6, Rootless, summary
 
 
 @pytest.fixture

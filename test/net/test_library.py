@@ -8,11 +8,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from lab.user import NOBODY
 from lab.wait import wait_for
 
 TOP = Path(__file__).resolve().parent.parent.parent
@@ -119,7 +119,7 @@ def wait_for_port(port):
 @pytest.fixture(params=["root", "nobody"])
 def user(request):
     """Options of subprocess for who runs it."""
-    return {} if request.param == "root" else {"user": 65534, "group": 65534, "extra_groups": []}
+    return {} if request.param == "root" else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
 def echo(daemon, argv, **how):

@@ -7,9 +7,10 @@ import signal
 
 import pytest
 
-from lab import Conf, PeerConf, binary, keys, pair, steady, wait_for, wait_ping
+from lab import Conf, PeerConf, binary, keys, steady, wait_for, wait_ping
 from lab.device import A4, B4, DEVICE, WEFT, at, ends, make
 from lab.dns import NameServer, use
+from lab.user import as_nobody
 
 
 def state(ns) -> str:
@@ -17,11 +18,6 @@ def state(ns) -> str:
     parts = [ns.out("ip", *words.split()) for words in ("-br address", "rule", "-6 rule", "route show table all", "-6 route show table all")]
     return "\n".join([*map(steady, parts), ns.out("nft", "list", "ruleset"), ns.out("find", "/run/wireguard", "/run/weft", "-type", "s", check=False),
                       str(ns.processes("weft"))])
-
-
-@pytest.fixture
-def wire(lab):
-    return pair(lab)
 
 
 def test_up_configures_addresses_routes_and_mtu(wire):
@@ -213,6 +209,6 @@ def test_without_root_up_says_what_is_missing(wire, lab):
     path.write_text(e.a_conf.quick_text())
     path.chmod(0o644)
     lab.dir.chmod(0o755)
-    r = wire.a.run("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", binary(), "up", str(path), check=False)
+    r = wire.a.run(*as_nobody(binary(), "up", str(path)), check=False)
     assert r.returncode != 0
     assert "root" in r.stderr or "CAP_NET_ADMIN" in r.stderr, r.stderr

@@ -13,11 +13,11 @@ import time
 
 import pytest
 
-from lab import Fault, binary, flow, pair, traffic, wait_for, wait_ping
+from lab import Fault, agreement, binary, flow, pair, peer, traffic, wait_agreed, wait_for, wait_ping
 from lab.bulk import datagrams, transfer
 from lab.capture import Capture
 from lab.device import A4, B4, DEVICE, WEFT, ends
-from lab.lossy import DELAY, LossyTunnel, peer
+from lab.lossy import DELAY, LossyTunnel
 
 ECT0 = 2
 RATE = 1000  # packets a second
@@ -241,7 +241,7 @@ def test_killed_side_comes_back_on_a_lossy_path(lab):
     wait_for(lambda: not t.b.has_device(DEVICE), 5, "B's device goes")
     t.ends.up_b(t.b, WEFT)
     wait_ping(t.b, A4, 20)
-    wait_for(lambda: all(peer(n)["extensions"]["state"] == "agreed" for n in t.nodes), 20, "both agreed anew")
+    wait_agreed(*t.nodes, timeout=20)
     with contextlib.suppress(OSError):
         sending.result()
     f = mixed(t, RATE, 3)
@@ -259,6 +259,6 @@ def test_switching_recovery_under_loss_and_asking_for_status_harm_nothing(lab):
         ns, key = ((t.a, t.ends.b_keys.public), (t.b, t.ends.a_keys.public))[k % 2]
         ns.run(binary(), "set", DEVICE, "peer", key, *words)
         for _ in range(25):
-            assert {peer(n)["extensions"]["state"] for n in t.nodes} <= {"agreed", "asking"}
+            assert {agreement(n) for n in t.nodes} <= {"agreed", "asking"}
     f = sending.result()
     assert f.duplicates == 0 and f.received >= arrivals.count()

@@ -20,13 +20,10 @@ TYPES = {1: 148, 2: 92, 3: 64}
 
 
 @pytest.fixture
-def tunnel(lab):
-    wire = pair(lab)
-    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
-    wait_ping(wire.a, B4)
+def tunnel(lab, wire, tunnel):
     stranger = wire.a.udp_socket()
     lab.on_exit(stranger.close)
-    return wire, e, stranger
+    return wire, tunnel, stranger
 
 
 def message(kind: int, length: int, rest: int = 0) -> bytes:

@@ -18,12 +18,9 @@ IDLE_KIB = 5 * 1024
 
 
 @pytest.fixture
-def tunnel(lab):
-    wire = pair(lab)
-    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
-    wait_ping(wire.a, B4)
+def tunnel(wire, tunnel):
     IperfServer(wire.b)
-    return wire, e
+    return wire, tunnel
 
 
 def test_daemon_that_has_carried_nothing_yet_is_small(lab):

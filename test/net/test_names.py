@@ -7,14 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from lab import Fault, binary, pair, stays, wait_for, wait_ping
+from lab import Fault, binary, stays, wait_for, wait_ping
 from lab.device import B4, DEVICE, PORT, WEFT, ends
 from lab.dns import NameServer, use
-
-
-@pytest.fixture
-def wire(lab):
-    return pair(lab)
 
 
 @pytest.fixture

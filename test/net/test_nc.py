@@ -13,7 +13,8 @@ import subprocess
 import pytest
 
 from lab import binary, wait_for
-from lab.rootless import A4, A6, B4, B6, NOBODY, USER, Rootless
+from lab.rootless import A4, A6, B4, B6, USER, Rootless
+from lab.user import NOBODY
 
 from test_forward import answer_when_all_is_read, connect, listen, read_all, reset, serve, upper
 

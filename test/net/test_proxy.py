@@ -15,7 +15,8 @@ import pytest
 
 from lab import binary, stays, wait_for
 from lab import procfs
-from lab.overlay import B4, B6, DNS_NAME, NOBODY, as_nobody, far
+from lab.overlay import B4, B6, DNS_NAME, far
+from lab.user import NOBODY, as_nobody
 
 SOCKS, HTTP = 1080, 8080
 
@@ -91,7 +92,7 @@ def test_every_way_leads_to_every_address(proxy):
             hosts += ["peer", DNS_NAME]
         for host in hosts:
             assert proxy.curl(*way, f"http://{host}/hello").stdout == "hello from b\n", (way, host)
-    assert set(proxy.f.questions) == {DNS_NAME}
+    assert set(proxy.f.server.questions) == {DNS_NAME}
 
 
 def test_listens_on_ipv6_and_on_any_port(there):
@@ -293,7 +294,7 @@ def test_datagrams_go_to_addresses_and_names_and_back(proxy):
             a.send(host, 7, payload)
             source, port, data = a.receive()
             assert (port, data) == (7, payload) and source in ([comes_from] if comes_from else [B4, B6])
-    assert set(proxy.f.questions) == {DNS_NAME}
+    assert set(proxy.f.server.questions) == {DNS_NAME}
 
 
 def test_datagram_boundaries_and_order_are_kept(proxy):

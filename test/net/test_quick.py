@@ -13,7 +13,7 @@ import time
 import pytest
 
 from lab import binary, genpsk, keys, pair, wait_for, wait_ping
-from lab.device import A4, B4, DEVICE, WEFT, ends
+from lab.device import B4, DEVICE, WEFT, ends
 
 from test_lifecycle import state as network_state
 

@@ -7,26 +7,12 @@ import os
 import signal
 import threading
 
-import pytest
-
-from lab import PeerConf, binary, genpsk, keys, pair, wait_for, wait_ping
+from lab import PeerConf, binary, genpsk, keys, peer, wait_for, wait_ping
 from lab.bulk import transfer
 from lab.device import A4, B4, DEVICE, WEFT, ends
 from lab.traffic import ping
 
 from test_lifecycle import state
-
-
-@pytest.fixture
-def wire(lab):
-    return pair(lab)
-
-
-@pytest.fixture
-def tunnel(wire):
-    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
-    wait_ping(wire.a, B4)
-    return e
 
 
 def reload(node, what: str = "", rc: int = 0) -> str:
@@ -38,10 +24,6 @@ def reload(node, what: str = "", rc: int = 0) -> str:
 def rewrite(node, conf) -> None:
     node.write(conf)
     reload(node)
-
-
-def peer(node) -> dict:
-    return node.status()["peers"][0]
 
 
 def test_peers_that_stay_keep_sessions_counters_and_roamed_endpoints(wire, tunnel):

@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from lab import flow, pair, traffic, wait_for, wait_ping
+from lab import flow, pair, peer, wait_for, wait_ping
 from lab.device import A4, B4, DEVICE, WEFT, ends
-from lab.lossy import LossyTunnel, peer
+from lab.lossy import LossyTunnel
 from lab.packet import Sniffer, destination
 
 RATE = 2000

@@ -4,25 +4,10 @@
     A 10.0.1.1 ---- 10.0.1.2 B, or A --- R --- B where R loses packets"""
 import re
 
-import pytest
-
-from lab import binary, keys, loss, pair, routed, wait_for, wait_ping
+from lab import binary, keys, loss, peer, routed, wait_agreed, wait_for, wait_ping
 from lab.device import B4, DEVICE, GO, WEFT, ends
 
 DEFAULT = {"extensions": True, "fec": "auto", "fec_delay_ms": 20, "cipher": "auto"}
-
-
-@pytest.fixture
-def wire(lab):
-    return pair(lab)
-
-
-def peer(node) -> dict:
-    return node.status()["peers"][0]
-
-
-def wait_agreed(*nodes) -> None:
-    wait_for(lambda: all(peer(n)["extensions"]["state"] == "agreed" for n in nodes), 10, "both agreed")
 
 
 def weft_set(ns, *argv: str, rc: int = 0) -> str:

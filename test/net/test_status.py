@@ -2,33 +2,16 @@
 """What a person sees: status as text, metrics, and the live view.
 
     A 10.0.1.1 ---- 10.0.1.2 B"""
-import fcntl
 import os
-import pty
 import re
-import select
 import signal
-import struct
-import subprocess
 import termios
-import time
 
 import pytest
 
-from lab import binary, pair, wait_for, wait_ping
-from lab.device import A4, B4, DEVICE, WEFT, ends
-
-
-@pytest.fixture
-def wire(lab):
-    return pair(lab)
-
-
-@pytest.fixture
-def tunnel(wire):
-    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
-    wait_ping(wire.a, B4)
-    return e
+from lab import binary, wait_for
+from lab.device import B4, DEVICE
+from lab.terminal import Terminal
 
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -102,52 +85,6 @@ def test_forms_exclude_each_other(wire):
         assert r.returncode == 2 and argv[0] in r.stderr and argv[1] in r.stderr and not r.stdout
 
 
-class Terminal:
-    """A program on a terminal of 24 rows and 80 columns at first, and what is seen there."""
-
-    def __init__(self, ns, *argv: str):
-        self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.slave = slave  # kept open: its settings are looked at afterwards
-        self.before = termios.tcgetattr(slave)
-        self.process = subprocess.Popen(ns._argv(argv), stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "LC_ALL": "C.UTF-8"},
-                                        preexec_fn=self._own)
-        self.text = ""
-
-    def _own(self) -> None:
-        os.setsid()
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-    def read(self) -> str:
-        while select.select([self.master], [], [], 0)[0]:
-            self.text += os.read(self.master, 65536).decode()
-        return self.text
-
-    def resize(self, rows: int, columns: int) -> None:
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def type(self, keys: bytes) -> None:
-        os.write(self.master, keys)
-
-    def picture(self) -> str:
-        """The last whole one, without colours."""
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.read().rpartition("\x1b[H")[2])
-
-    def has_ended(self) -> bool:
-        self.read()
-        return self.process.poll() is not None
-
-    def is_restored(self) -> bool:
-        return termios.tcgetattr(self.slave) == self.before and self.read().endswith("\x1b[?25h\x1b[?1049l")
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        os.close(self.master)
-        os.close(self.slave)
-
-
 def dropped(t: Terminal) -> int:
     m = re.search(r"(\d+)  tx_route", t.picture())
     return int(m[1]) if m else 0
@@ -183,7 +120,7 @@ def test_watch_gives_the_terminal_back(wire, tunnel, how):
         if how == "TERM":
             os.kill(wire.a.processes("weft")[-1], signal.SIGTERM)
         else:
-            t.type(b"q" if how == "q" else b"\x03")
+            t.type("q" if how == "q" else "\x03")
         wait_for(t.has_ended, 5, "it ends")
         # Ctrl-C also ends what put the program into its namespace, maybe sooner.
         assert t.process.returncode in ((0, -signal.SIGINT) if how == "Ctrl-C" else (0,))

@@ -33,16 +33,8 @@ def ahead(ns, seconds: int) -> None:
     ns.run("sh", "-c", 'cat >"$1"', "sh", path, input=text.replace(str(stamp), str(stamp + seconds)) + "\n")
 
 
-@pytest.fixture
-def tunnel(lab):
-    wire = pair(lab)
-    e = ends("", wire.b4).up(wire.a, WEFT, wire.b, WEFT)
-    wait_ping(wire.a, B4)
-    return wire, e
-
-
-def test_last_timestamp_is_on_disk_and_never_undercut(tunnel):
-    wire, e = tunnel
+def test_last_timestamp_is_on_disk_and_never_undercut(wire, tunnel):
+    e = tunnel
     e.a.down()
     ahead(wire.a, HOUR)
     e.a.up()
@@ -54,8 +46,8 @@ def test_last_timestamp_is_on_disk_and_never_undercut(tunnel):
     assert e.b.drops()["hs_stale"] == 0
 
 
-def test_peer_with_a_stale_timestamp_is_counted_and_reported(tunnel):
-    wire, e = tunnel
+def test_peer_with_a_stale_timestamp_is_counted_and_reported(wire, tunnel):
+    e = tunnel
     e.a.down()
     ahead(wire.a, HOUR)
     e.a.up()
@@ -78,9 +70,9 @@ def test_read_only_state_folder_is_survived(lab):
     wait_ping(wire.a, B4)
 
 
-def test_daemons_that_stood_still_for_six_seconds_answer_within_one(tunnel):
+def test_daemons_that_stood_still_for_six_seconds_answer_within_one(wire, tunnel):
     """What fell due in the gap is done at once, and the first packet looks at the age of its key."""
-    wire, e = tunnel
+    e = tunnel
     for node in (e.a, e.b):
         os.kill(node.pid, signal.SIGSTOP)
     start = time.monotonic()
