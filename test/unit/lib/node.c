@@ -255,7 +255,6 @@ an_interface_that_was_deleted_is_an_error_event(void **state)
 	(void)state;
 	struct world w = {.family = 4};
 	struct weft_detail why = DETAIL();
-	int fd[2];
 	world_open(&w);
 	struct weft_event odd = {.size = 2};
 	delete_interface(w.n[0]);
@@ -267,9 +266,7 @@ an_interface_that_was_deleted_is_an_error_event(void **state)
 	assert_true(strlen(e.text) > 10);
 	weft_node_stop(w.n[0]);
 	OK(weft_node_start(w.n[0], &why), &why);
-	world_connect(&w, fd);
-	close(fd[0]);
-	close(fd[1]);
+	world_meet(&w);
 	world_close(&w);
 }
 
@@ -351,16 +348,6 @@ fork_and_exec_leak_no_descriptor(void **state)
 	world_close(&w);
 }
 
-static int
-count_descriptors(void)
-{
-	int n = 0;
-	for (int i = 0; i < 1024; i++) {
-		n += fcntl(i, F_GETFD) >= 0;
-	}
-	return n;
-}
-
 /* The ring of a packet socket is shared memory that holds the socket; the holder of another node's
  * namespace is such a fork, too. */
 static void
@@ -394,11 +381,10 @@ start_without_descriptors_fails_and_can_be_repeated(void **state)
 	struct rlimit old, few;
 	enum weft_err e = WEFT_ENOMEM;
 	unsigned spare = 0, failures = 0;
-	int fd[2];
 	world_open(&w);
 	weft_node_stop(w.n[0]);
 	weft_node_stop(w.n[1]);
-	int n = count_descriptors(), lowest = 0;
+	int n = world_count_descriptors(), lowest = 0;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
 	while (fcntl(lowest, F_GETFD) >= 0) {
 		lowest++;
@@ -414,18 +400,16 @@ start_without_descriptors_fails_and_can_be_repeated(void **state)
 			failures++;
 			assert_int_equal(why.code, e);
 			assert_true(strlen(why.text) > 10);
-			assert_int_equal(count_descriptors(), n);
+			assert_int_equal(world_count_descriptors(), n);
 		}
 	}
 	assert_int_equal(e, WEFT_OK);
 	assert_true(failures > 5);
 	weft_node_stop(w.n[0]);
-	assert_int_equal(count_descriptors(), n);
+	assert_int_equal(world_count_descriptors(), n);
 	OK(weft_node_start(w.n[0], NULL), NULL);
 	OK(weft_node_start(w.n[1], NULL), NULL);
-	world_connect(&w, fd);
-	close(fd[0]);
-	close(fd[1]);
+	world_meet(&w);
 	world_close(&w);
 }
 
@@ -439,17 +423,11 @@ a_default_route_leads_into_the_overlay_alone(void **state)
 		struct weft_detail why = DETAIL();
 		int fd[2];
 		world_open(&w);
-		char *text = world_text(&w, 0), *all = NULL;
-		char *at = strstr(text, "10.77.0.2/32, fd77::2/128");
-		assert_non_null(at);
-		*at = 0;
-		assert_true(asprintf(&all, "%s0.0.0.0/0, ::/0%s", text,
-				    at + strlen("10.77.0.2/32, fd77::2/128")) > 0);
+		char *text = world_text(&w, 0);
+		char *all = world_replace(text, "10.77.0.2/32, fd77::2/128", "0.0.0.0/0, ::/0");
 		struct weft_config c = {.size = sizeof(c), .text = all};
 		OK(weft_node_reload(w.n[0], &c, &why), &why);
-		world_connect(&w, fd);
-		close(fd[0]);
-		close(fd[1]);
+		world_meet(&w);
 		weft_node_stop(w.n[0]);
 		OK(weft_node_start(w.n[0], &why), &why);
 		world_connect(&w, fd);
@@ -479,20 +457,18 @@ nothing_of_the_process_is_changed(void **state)
 	struct sigaction act = {.sa_handler = on_child}, old, now;
 	struct world w = {.family = 4};
 	sigset_t before, after;
-	int fd[2], status, n = count_descriptors();
+	int status, n = world_count_descriptors();
 	children_ended = 0;
 	assert_int_equal(sigaction(SIGCHLD, &act, &old), 0);
 	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &before), 0);
 	world_open(&w);
-	world_connect(&w, fd);
-	close(fd[0]);
-	close(fd[1]);
+	world_meet(&w);
 	/* The helper is nobody's child. */
 	assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 	world_close(&w);
 	assert_int_equal(children_ended, 0);
-	assert_int_equal(count_descriptors(), n);
+	assert_int_equal(world_count_descriptors(), n);
 	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &after), 0);
 	for (int sig = 1; sig < NSIG; sig++) {
 		assert_int_equal(sigismember(&before, sig), sigismember(&after, sig));
@@ -528,7 +504,6 @@ log_lines_come_one_at_a_time_and_without_keys(void **state)
 	struct world w = {.family = 4};
 	struct weft_detail why = DETAIL();
 	struct lines lines = {0};
-	int fd[2];
 	world_open(&w);
 	weft_node_free(w.n[0]);
 	char *text = world_text(&w, 0);
@@ -542,9 +517,7 @@ log_lines_come_one_at_a_time_and_without_keys(void **state)
 	OK(weft_node_new(&c, &w.n[0], &why), &why);
 	free(text);
 	OK(weft_node_start(w.n[0], &why), &why);
-	world_connect(&w, fd);
-	close(fd[0]);
-	close(fd[1]);
+	world_meet(&w);
 	world_close(&w);
 	assert_true(lines.n > 0);
 	assert_int_equal(lines.overlaps, 0);

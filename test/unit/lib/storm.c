@@ -6,7 +6,6 @@
  * WEFT_STORM_SEED repeats a run as far as threads can be repeated, WEFT_STORM_MS makes it longer.
  */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -304,19 +303,6 @@ run_master(void *arg)
 	return NULL;
 }
 
-static size_t
-count_fds(void)
-{
-	size_t n = 0;
-	DIR *d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d)) {
-		n++;
-	}
-	closedir(d);
-	return n;
-}
-
 static void
 make_texts(struct storm *s)
 {
@@ -372,7 +358,7 @@ nodes_weather_whatever_is_called_at_once(void **state)
 	(void)state;
 	struct storm s = {.w = {.family = 4}};
 	const char *seed = getenv("WEFT_STORM_SEED");
-	size_t fds = count_fds();
+	int n = world_count_descriptors();
 	s.seed = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
 	world_open(&s.w);
 	make_texts(&s);
@@ -400,7 +386,7 @@ nodes_weather_whatever_is_called_at_once(void **state)
 	close(fd[1]);
 	weft_cancel_free(s.cancel);
 	world_close(&s.w);
-	assert_int_equal(count_fds(), fds);
+	assert_int_equal(world_count_descriptors(), n);
 }
 
 int

@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <grp.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../os/nobody.h"
 #include "base/compiler.h"
 
-#define NOBODY 65534
 #define PATIENCE_S 20
 
 static bool is_without_tun; /* of the group that runs now */
@@ -34,6 +34,16 @@ world_ms(void)
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int
+world_count_descriptors(void)
+{
+	int n = 0;
+	for (int i = 0; i < 1024; i++) {
+		n += fcntl(i, F_GETFD) >= 0;
+	}
+	return n;
 }
 
 void
@@ -198,6 +208,15 @@ world_connect(struct world *w, int fd[2])
 }
 
 void
+world_meet(struct world *w)
+{
+	int fd[2];
+	world_connect(w, fd);
+	close(fd[0]);
+	close(fd[1]);
+}
+
+void
 world_fill(uint8_t *out, size_t n, uint64_t offset)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -268,8 +287,7 @@ run_as_nobody(void)
 	pid_t pid = fork();
 	if (pid == 0) {
 		char *argv[] = {(char *)"nobody", NULL};
-		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			setresuid(NOBODY, NOBODY, NOBODY) || execv("/proc/self/exe", argv)) {
+		if (nobody_become() || execv("/proc/self/exe", argv)) {
 			_exit(126);
 		}
 	}

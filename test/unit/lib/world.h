@@ -52,6 +52,8 @@ int world_listen(struct world *w, int i, uint16_t *port);
 /* fd[0] of node A and fd[1] of node B, connected by A's dialing. Descriptors block for 20 s at
  * most. */
 void world_connect(struct world *w, int fd[2]);
+/* The same, to see that it can be done. */
+void world_meet(struct world *w);
 
 /* Bytes that both sides know: of a stream, at an offset. */
 void world_fill(uint8_t *out, size_t n, uint64_t offset);
@@ -68,6 +70,7 @@ void world_expect(enum weft_err e, enum weft_err expected, const struct weft_det
 #define DETAIL() ((struct weft_detail){.size = sizeof(struct weft_detail)})
 bool world_is_without_tun(void);
 int64_t world_ms(void); /* a clock */
+int world_count_descriptors(void);
 
 /* Of main(): all tests in all modes. */
 int world_main(const char *group, const struct CMUnitTest *tests, size_t n);

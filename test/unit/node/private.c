@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <arpa/inet.h>
 #include <errno.h>
-#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -22,6 +21,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../os/nobody.h"
+#include "../os/sockaddr.h"
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "crypto/crypto.h"
@@ -37,7 +38,6 @@
 #include "wire/conf.h"
 #include "wire/key.h"
 
-#define NOBODY 65534
 #define TCP_BYTES (16u << 20)
 #define WAIT_MS 5000
 
@@ -163,19 +163,9 @@ close_lab(struct lab *l)
 static socklen_t
 address_of(int family, int i, uint16_t port, struct sockaddr_storage *out)
 {
-	memset(out, 0, sizeof(*out));
-	if (family == AF_INET) {
-		struct sockaddr_in *a = (struct sockaddr_in *)out;
-		a->sin_family = AF_INET;
-		a->sin_port = htons(port);
-		a->sin_addr.s_addr = htonl(0x0a080000u | (uint32_t)(i + 1));
-		return sizeof(*a);
-	}
-	struct sockaddr_in6 *a = (struct sockaddr_in6 *)out;
-	a->sin6_family = AF_INET6;
-	a->sin6_port = htons(port);
-	a->sin6_addr = (struct in6_addr){.s6_addr = {0xfd, 8, [15] = (uint8_t)(i + 1)}};
-	return sizeof(*a);
+	char text[16];
+	snprintf(text, sizeof(text), family == AF_INET ? "10.8.0.%d" : "fd08::%d", i + 1);
+	return sockaddr_read(text, port, out);
 }
 
 static int
@@ -460,8 +450,7 @@ nobodys_node_finds_its_way_by_itself(void **state)
 	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			setresuid(NOBODY, NOBODY, NOBODY)) {
+		if (nobody_become()) {
 			_exit(1);
 		}
 		struct lab l;

@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -33,6 +32,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "nobody.h"
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/file.h"
@@ -43,7 +43,6 @@
 #include "os/thread.h"
 #include "os/tun.h"
 
-#define NOBODY 65534
 #define WAIT_S 20
 
 #define CHECK(x)                                                                                   \
@@ -61,13 +60,6 @@ ignore_line(void *ctx, enum log_level level, const char *text)
 }
 
 static const struct log silent = {.sink = ignore_line, .level = LOG_LEVEL_ERROR};
-
-static int
-become_nobody(void)
-{
-	return setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-	       setresuid(NOBODY, NOBODY, NOBODY);
-}
 
 /* A TUN device of that mode, seen by the calling process alone: many systems have it for all. */
 static int
@@ -259,7 +251,7 @@ use_as_nobody(void)
 {
 	CHECK(open_tun(0600) == 0);
 	/* After this change of user the process cannot be traced, and /proc is not its own. */
-	CHECK(become_nobody() == 0);
+	CHECK(nobody_become() == 0);
 	CHECK(use_namespace(false) == 0);
 	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
 	return use_namespace(false);
@@ -269,7 +261,7 @@ static int
 use_tun_as_nobody(void)
 {
 	CHECK(open_tun(0666) == 0);
-	CHECK(become_nobody() == 0);
+	CHECK(nobody_become() == 0);
 	return use_namespace(true);
 }
 
@@ -559,7 +551,7 @@ open_many(void)
 {
 	struct os_netns *n[MANY];
 	struct os_netns_fault why;
-	CHECK(become_nobody() == 0);
+	CHECK(nobody_become() == 0);
 	struct mono before = os_clock_mono();
 	for (int i = 0; i < MANY; i++) {
 		CHECK(os_netns_open(&n[i], &why) == WEFT_OK);
@@ -668,7 +660,7 @@ limits_that_forbid_are_named(void **state)
 static int
 be_unmapped(void)
 {
-	CHECK(become_nobody() == 0);
+	CHECK(nobody_become() == 0);
 	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0);
 	CHECK(unshare(CLONE_NEWUSER) == 0);
 	CHECK(drop_capabilities() == 0);
@@ -698,7 +690,7 @@ be_chrooted(void)
 	CHECK(chroot(folder) == 0 && chdir("/") == 0);
 	pid_t pid = fork_bare();
 	if (pid == 0) {
-		CHECK(become_nobody() == 0);
+		CHECK(nobody_become() == 0);
 		_exit(expect_refusal(WEFT_EPERM, "chroot", "pivot_root"));
 	}
 	int status;
@@ -729,7 +721,7 @@ filter_clone(uint32_t errnum)
 static int
 be_filtered(void)
 {
-	CHECK(become_nobody() == 0);
+	CHECK(nobody_become() == 0);
 	CHECK(filter_clone(EPERM) == 0);
 	return expect_refusal(WEFT_EPERM, "Seccomp: 2", "CLONE_NEWUSER");
 }
@@ -737,7 +729,7 @@ be_filtered(void)
 static int
 be_filtered_as_unknown_call(void)
 {
-	CHECK(become_nobody() == 0);
+	CHECK(nobody_become() == 0);
 	CHECK(filter_clone(ENOSYS) == 0);
 	return expect_refusal(WEFT_EPERM, "Seccomp: 2", "CLONE_NEWUSER");
 }

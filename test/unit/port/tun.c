@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "../os/netns.h"
+#include "../os/sockaddr.h"
 #include "base/rng.h"
 #include "os/clock.h"
 #include "os/fd.h"
@@ -260,21 +261,9 @@ socket_in(const struct side *s, int family, int type)
 static socklen_t
 address_of(int family, int i, uint16_t port, struct sockaddr_storage *out)
 {
-	memset(out, 0, sizeof(*out));
-	if (family == AF_INET) {
-		struct sockaddr_in *a = (struct sockaddr_in *)out;
-		a->sin_family = AF_INET;
-		a->sin_port = htons(port);
-		a->sin_addr.s_addr = htonl(0x0a050000u | (uint32_t)(i + 1));
-		return sizeof(*a);
-	}
-	struct sockaddr_in6 *a = (struct sockaddr_in6 *)out;
 	char text[16];
-	snprintf(text, sizeof(text), "fd05::%d", i + 1);
-	a->sin6_family = AF_INET6;
-	a->sin6_port = htons(port);
-	assert_int_equal(inet_pton(AF_INET6, text, &a->sin6_addr), 1);
-	return sizeof(*a);
+	snprintf(text, sizeof(text), family == AF_INET ? "10.5.0.%d" : "fd05::%d", i + 1);
+	return sockaddr_read(text, port, out);
 }
 
 /* A connected pair of TCP sockets: [0] the client at side 0, [1] the server at side 1. */
