@@ -9,11 +9,12 @@
 #include "crypto/secret.h"
 #include "ctl/uapi.h"
 #include "node/node.h"
+#include "node/peers.h"
 #include "os/netlink.h"
 
 #define ERRNO_ENODEV 19
 #define ERRNO_EOPNOTSUPP 95
-/* An exclusive hold of the device, in peers and in prefixes: some 30 us. */
+/* An exclusive hold of the device, in peers that go and in prefixes: some 30 us. */
 #define PEERS_A_LOCK 8
 #define PREFIXES_A_LOCK 256
 
@@ -139,126 +140,187 @@ apply_private_key(struct node *n, const uint8_t key[KEY_LEN])
 	secret_wipe(old, sizeof(old));
 }
 
+/* A peer of the set, read before the device is locked for it. Zero-initialised, it is empty; used
+ * again for the next. */
+struct wish {
+	struct uapi_set_peer peer;
+	struct line {
+		struct ip_prefix prefix;
+		bool is_removal;
+	} * lines;
+	size_t n, cap;
+};
+
+static enum weft_err
+read_lines(struct wish *w)
+{
+	struct line l;
+	w->n = 0;
+	while (uapi_set_allowed(&w->peer, &l.prefix, &l.is_removal)) {
+		if (w->n == w->cap) {
+			size_t cap = w->cap ? w->cap * 2 : 8;
+			struct line *v = realloc(w->lines, cap * sizeof(*v));
+			if (!v) {
+				return WEFT_ENOMEM;
+			}
+			w->lines = v;
+			w->cap = cap;
+		}
+		w->lines[w->n++] = l;
+	}
+	return WEFT_OK;
+}
+
+static void
+wish_fini(struct wish *w)
+{
+	free(w->lines);
+	secret_wipe(w, sizeof(*w));
+}
+
 /* Does the peer have just these, in this order? */
 static bool
-has_allowed(const struct wg_peer *p, struct uapi_set_peer peer)
+has_lines(const struct wg_peer *p, const struct wish *w)
 {
 	void *cursor = NULL;
-	struct ip_prefix wanted, has;
-	bool is_removal;
-	while (uapi_set_allowed(&peer, &wanted, &is_removal)) {
-		if (is_removal || !wg_peer_allowed_next(p, &cursor, &has) ||
-			has.bits != wanted.bits || !ip_addr_is_equal(&has.addr, &wanted.addr)) {
+	struct ip_prefix has;
+	for (size_t i = 0; i < w->n; i++) {
+		const struct ip_prefix *wanted = &w->lines[i].prefix;
+		if (w->lines[i].is_removal || !wg_peer_allowed_next(p, &cursor, &has) ||
+			has.bits != wanted->bits || !ip_addr_is_equal(&has.addr, &wanted->addr)) {
 			return false;
 		}
 	}
 	return !wg_peer_allowed_next(p, &cursor, &has);
 }
 
+static bool
+is_as_wished(const struct wg_peer *p, const struct wish *w)
+{
+	const struct uapi_set_peer *to = &w->peer;
+	struct wg_peer_info info;
+	uint8_t psk[KEY_LEN];
+	if (!p || to->is_removed) {
+		return !p && (to->is_removed || to->is_update_only);
+	}
+	wg_peer_info(p, &info);
+	wg_peer_psk(p, psk);
+	bool is_same =
+		(!to->has_psk || secret_is_equal(psk, to->psk, KEY_LEN)) &&
+		(!to->has_keepalive || to->keepalive_s == info.keepalive_s) &&
+		(!to->has_endpoint || endpoint_is_same_remote(&to->endpoint, &info.endpoint)) &&
+		(to->has_replace_allowed ? has_lines(p, w) : w->n == 0);
+	secret_wipe(psk, sizeof(psk));
+	return is_same;
+}
+
 /* Of a peer that has some, all are replaced in one hold of the device: in between, packets would
  * find no peer. Otherwise the device is let go of now and then. */
 static enum weft_err
-apply_allowed(struct node *n, struct wg_device *d, struct wg_peer *p, struct uapi_set_peer *peer)
+apply_lines(struct node *n, struct wg_device *d, struct wg_peer *p, const struct wish *w)
 {
 	struct wg_out *out;
 	struct ip_prefix prefix;
-	bool is_removal, is_at_once = false;
-	if (peer->has_replace_allowed) {
-		void *cursor = NULL;
-		/* wg syncconf sends all prefixes of all peers. */
-		if (has_allowed(p, *peer)) {
-			return WEFT_OK;
-		}
-		is_at_once = wg_peer_allowed_next(p, &cursor, &prefix);
+	void *cursor = NULL;
+	bool is_replacing =
+		w->peer.has_replace_allowed && wg_peer_allowed_next(p, &cursor, &prefix);
+	enum weft_err e = WEFT_OK;
+	if (is_replacing) {
 		wg_peer_disallow_all(d, p);
 	}
-	for (size_t i = 1; uapi_set_allowed(peer, &prefix, &is_removal); i++) {
-		if (i % PREFIXES_A_LOCK == 0 && !is_at_once) {
+	for (size_t i = 0; i < w->n && !e; i++) {
+		if (i % PREFIXES_A_LOCK == PREFIXES_A_LOCK - 1 && !is_replacing) {
 			node_unlock(n);
 			d = node_lock(n, &out);
 		}
-		if (is_removal) {
-			wg_peer_disallow(d, p, &prefix);
-			continue;
-		}
-		enum weft_err e = wg_peer_allow(d, p, &prefix);
-		if (e) {
-			return e;
+		if (w->lines[i].is_removal) {
+			(void)wg_peer_disallow(d, p, &w->lines[i].prefix);
+		} else {
+			e = wg_peer_allow(d, p, &w->lines[i].prefix);
 		}
 	}
-	return WEFT_OK;
+	return e;
 }
 
 static enum weft_err
-apply_peer(struct node *n, struct wg_device *d, struct wg_out *out, struct uapi_set_peer *peer)
+change_peer(struct node *n, struct wg_device *d, struct wg_out *out, const struct wish *w)
 {
-	struct wg_peer *p = wg_peer_find(d, peer->public_key);
-	if (peer->is_removed) {
+	const struct uapi_set_peer *to = &w->peer;
+	struct wg_peer *p = wg_peer_find(d, to->public_key);
+	if (to->is_removed) {
 		if (p) {
 			wg_peer_remove(d, p);
 		}
 		return WEFT_OK;
 	}
 	if (!p) {
-		if (peer->is_update_only) {
-			return WEFT_OK;
-		}
-		enum weft_err e = wg_peer_add(d, peer->public_key, &p);
+		enum weft_err e =
+			to->is_update_only ? WEFT_EINVAL : wg_peer_add(d, to->public_key, &p);
 		if (e) {
 			/* Our own key: passed over, as other implementations do. */
 			return e == WEFT_EINVAL ? WEFT_OK : e;
 		}
 	}
-	if (peer->has_psk) {
-		wg_peer_set_psk(p, peer->psk);
+	if (to->has_psk) {
+		wg_peer_set_psk(p, to->psk);
 	}
-	if (peer->has_endpoint) {
-		wg_peer_set_endpoint(p, &peer->endpoint);
+	if (to->has_endpoint) {
+		wg_peer_set_endpoint(p, &to->endpoint);
 	}
-	enum weft_err e = apply_allowed(n, d, p, peer);
-	if (!e && peer->has_keepalive) {
-		wg_peer_set_keepalive(d, p, peer->keepalive_s, node_time(), out);
+	enum weft_err e = apply_lines(n, d, p, w);
+	if (!e && to->has_keepalive) {
+		wg_peer_set_keepalive(d, p, to->keepalive_s, node_time(), out);
 	}
 	return e;
 }
 
-static void
-remove_all(struct node *n)
+/* wg syncconf sends everything of all peers: what is right already is only looked at. */
+static enum weft_err
+apply_wish(struct node *n, const struct wish *w)
 {
 	struct wg_out *out;
-	for (bool has_more = true; has_more;) {
+	bool is_right = is_as_wished(wg_peer_find(node_lock_shared(n), w->peer.public_key), w);
+	node_unlock_shared(n);
+	if (is_right) {
+		return WEFT_OK;
+	}
+	struct wg_device *d = node_lock(n, &out);
+	enum weft_err e = change_peer(n, d, out, w);
+	node_unlock(n);
+	return e;
+}
+
+/* Their memory is given back when the device is free again. */
+static enum weft_err
+remove_all(struct node *n)
+{
+	struct node_peers all;
+	struct wg_out *out;
+	enum weft_err e = node_peers_take(n, &all);
+	for (size_t i = 0; !e && i < all.n;) {
 		struct wg_device *d = node_lock(n, &out);
-		struct wg_peer *p = NULL;
-		for (size_t i = 0; i < PEERS_A_LOCK && (p = wg_peer_next(d, NULL)) != NULL; i++) {
-			wg_peer_remove(d, p);
+		for (size_t k = 0; k < PEERS_A_LOCK && i < all.n; k++, i++) {
+			if (!wg_peer_is_removed(all.v[i])) {
+				wg_peer_remove(d, all.v[i]);
+			}
 		}
-		has_more = p != NULL;
 		node_unlock(n);
 	}
+	node_peers_fini(&all);
+	return e;
 }
 
 static enum weft_err
 apply_peers(struct node *n, struct scopes *scopes, struct uapi_set_cursor *cursor)
 {
-	struct uapi_set_peer peer;
+	struct wish w = {0};
 	enum weft_err e = WEFT_OK;
-	while (!e && cursor->left > 0) {
-		struct wg_out *out;
-		struct wg_device *d = node_lock(n, &out);
-		for (size_t i = 0; !e && i < PEERS_A_LOCK && uapi_set_peer(cursor, &peer); i++) {
-			e = resolve_scope(scopes, &peer);
-			if (peer.is_removed && out->events_n > 0) {
-				/* News of a peer is told while there is the peer. */
-				node_unlock(n);
-				d = node_lock(n, &out);
-			}
-			if (!e) {
-				e = apply_peer(n, d, out, &peer);
-			}
-		}
-		node_unlock(n);
+	while (!e && uapi_set_peer(cursor, &w.peer)) {
+		e = resolve_scope(scopes, &w.peer);
+		e = e ? e : read_lines(&w);
+		e = e ? e : apply_wish(n, &w);
 	}
-	secret_wipe(&peer, sizeof(peer));
+	wish_fini(&w);
 	return e;
 }
 
@@ -278,7 +340,7 @@ ctl_uapi_apply(struct node *n, const struct uapi_request *r)
 		apply_private_key(n, device.private_key);
 	}
 	if (!e && device.has_replace_peers) {
-		remove_all(n);
+		e = remove_all(n);
 	}
 	if (!e) {
 		e = apply_peers(n, &scopes, &cursor);

@@ -17,8 +17,8 @@ struct node_peers {
 	size_t n;
 };
 
-/* In order of addition. Costs 8 bytes a peer, and holds the device, shared, for the whole walk:
- * 0.1 us a peer. */
+/* In order of addition; a peer that is added or removed meanwhile may be there or not. Costs 8
+ * bytes a peer. The device is shared for a few hundred at a time. */
 WEFT_MUST_CHECK enum weft_err node_peers_take(struct node *n, struct node_peers *out);
 void node_peers_fini(struct node_peers *p);
 

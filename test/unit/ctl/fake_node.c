@@ -20,6 +20,7 @@ struct wg_device *
 node_lock(struct node *n, struct wg_out **out)
 {
 	os_rwlock_write_lock(&n->lock);
+	atomic_fetch_add(&n->holds, 1);
 	n->out.msgs_n = n->out.events_n = 0;
 	*out = &n->out;
 	return n->device;

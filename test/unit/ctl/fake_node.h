@@ -27,6 +27,7 @@ struct node {
 	enum weft_err port_err, mark_err; /* what the next change gives */
 	unsigned policies_left;           /* so many can be set before memory runs out */
 	unsigned port_changes, mark_changes;
+	atomic_uint holds; /* of the device alone */
 	struct node_stats stats;
 	struct news news;
 	struct os_wake wake;          /* of the control thread */

@@ -171,6 +171,85 @@ set_changes_peers_as_its_flags_say(void **state)
 }
 
 static void
+replacing_counts_where_it_stands(void **state)
+{
+	(void)state;
+	ask("set=1\npublic_key=" KEY_HEX "\nallowed_ip=9.0.0.0/8\n\n", "errno=0\n\n");
+	ask("set=1\npublic_key=" KEY_HEX "\nallowed_ip=10.0.0.0/8\nreplace_allowed_ips=true\n"
+	    "allowed_ip=11.0.0.0/8\nallowed_ip=12.0.0.0/8\n\n",
+		"errno=0\n\n");
+	assert_int_equal(count_allowed(KEY_HEX), 2);
+}
+
+/* What wg syncconf sends of a peer that has not changed. */
+static void
+set_of_what_a_peer_has_holds_the_device_for_nobody(void **state)
+{
+	(void)state;
+	static const char peer[] =
+		"set=1\npublic_key=" KEY_HEX "\npreshared_key=" KEY2_HEX "\nendpoint=192.0.2.1:7\n"
+		"persistent_keepalive_interval=25\nreplace_allowed_ips=true\n"
+		"allowed_ip=10.1.0.0/16\nallowed_ip=fd00::/8\npublic_key=" KEY2_HEX
+		"\nremove=true\n\n";
+	static const char *const others[] = {
+		"preshared_key=" KEY_HEX,
+		"endpoint=192.0.2.1:8",
+		"persistent_keepalive_interval=0",
+		"allowed_ip=11.0.0.0/8",
+		"allowed_ip=-10.1.0.0/16",
+		"replace_allowed_ips=true",
+		"replace_allowed_ips=true\nallowed_ip=fd00::/8\nallowed_ip=10.1.0.0/16",
+		"remove=true",
+	};
+	ask(peer, "errno=0\n\n");
+	unsigned before = atomic_load(&node.holds);
+	ask(peer, "errno=0\n\n");
+	assert_int_equal(atomic_load(&node.holds), before);
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(others); i++) {
+		char request[300];
+		ask(peer, "errno=0\n\n");
+		before = atomic_load(&node.holds);
+		snprintf(request, sizeof(request), "set=1\npublic_key=" KEY_HEX "\n%s\n\n",
+			others[i]);
+		ask(request, "errno=0\n\n");
+		assert_int_equal(atomic_load(&node.holds), before + 1);
+	}
+	assert_int_equal(fake_node_peers(&node), 0);
+}
+
+static void
+set_many(const char *head, unsigned first, unsigned n)
+{
+	static char request[1 << 16];
+	size_t len = (size_t)snprintf(
+		request, sizeof(request), "set=1\npublic_key=" KEY_HEX "\n%s", head);
+	for (unsigned i = first; i < first + n; i++) {
+		len += (size_t)snprintf(request + len, sizeof(request) - len,
+			"allowed_ip=10.0.%u.%u/32\n", i >> 8, i & 255);
+	}
+	snprintf(request + len, sizeof(request) - len, "\n");
+	ask(request, "errno=0\n\n");
+}
+
+static void
+many_prefixes_are_added_in_turns_and_replaced_at_once(void **state)
+{
+	(void)state;
+	set_many("replace_allowed_ips=true\n", 0, 1000);
+	assert_int_equal(count_allowed(KEY_HEX), 1000);
+	assert_true(atomic_load(&node.holds) > 3);
+	unsigned before = atomic_load(&node.holds);
+	set_many("", 1000, 1000);
+	assert_int_equal(count_allowed(KEY_HEX), 2000);
+	assert_true(atomic_load(&node.holds) > before + 3);
+	/* Nobody sees the peer without those that stay. */
+	before = atomic_load(&node.holds);
+	set_many("replace_allowed_ips=true\n", 500, 1000);
+	assert_int_equal(count_allowed(KEY_HEX), 1000);
+	assert_int_equal(atomic_load(&node.holds), before + 1);
+}
+
+static void
 set_that_calls_a_peer_and_removes_it_leaves_no_news_of_it(void **state)
 {
 	(void)state;
@@ -407,6 +486,11 @@ main(void)
 		cmocka_unit_test_setup_teardown(set_takes_effect_and_get_shows_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			set_changes_peers_as_its_flags_say, setup, teardown),
+		cmocka_unit_test_setup_teardown(replacing_counts_where_it_stands, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			set_of_what_a_peer_has_holds_the_device_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			many_prefixes_are_added_in_turns_and_replaced_at_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			set_that_calls_a_peer_and_removes_it_leaves_no_news_of_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_passes_over_the_own_key, setup, teardown),
