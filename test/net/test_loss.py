@@ -108,6 +108,15 @@ def test_repairs_follow_the_loss_up_and_down(lab):
     assert t.fec()["repairs_ahead"] - before <= 5
 
 
+def test_damaged_datagrams_are_repaired(lab):
+    """The kernel refuses them for their checksum and counts them as if the socket had been full: a loss of the path all the same."""
+    t = LossyTunnel(lab).start()
+    t.path(*DELAY, "--corrupt", "10%,3")
+    f = mixed(t, 2 * RATE, 1)
+    assert f.duplicates == 0 and f.received >= 0.98 * f.sent
+    assert t.fec(t.ends.b)["rx"]["lost"] > 50
+
+
 # --- where nothing is lost, nothing is done ---
 
 def test_clean_wire_carries_no_repair_and_no_report(lab):
