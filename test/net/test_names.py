@@ -72,10 +72,12 @@ def test_name_is_looked_up_again_when_handshakes_fail(wire, server):
     wire.a.ip("neigh add 10.0.1.77 lladdr 02:00:00:00:00:77 dev eth0")
     e = named(wire).up(wire.a, WEFT, wire.b, WEFT)
     wait_for(lambda: e.a_sees().endpoint == f"10.0.1.77:{PORT}", 5, "the first answer is used")
+    events = wire.a.spawn(binary(), "events")
     asked = server.asked
     server.answers = ["10.0.1.9"]
     wait_ping(wire.a, B4, 30)
     assert server.asked > asked and e.a_sees().endpoint == f"10.0.1.9:{PORT}"
+    wait_for(lambda: f"vpn.example.com is 10.0.1.9:{PORT}" in events.output, 5, "watchers are told")
 
 
 def test_scope_of_a_link_local_endpoint_may_appear_later(wire, lab):
@@ -98,11 +100,13 @@ def test_port_is_renewed_when_nobody_answers(wire):
     e.a_conf.peers[0].keepalive = 1
     everything = Fault(wire.b, "all", f"udp dport {PORT}", hook="input")
     e.up(wire.a, WEFT, wire.b, WEFT)
+    events = wire.a.spawn(binary(), "events")
     old = e.a.dump().port
     Fault(wire.b, "flow", f"udp sport {old} udp dport {PORT}", hook="input")
     everything.remove()
     wait_for(lambda: e.a.dump().port != old, 20, "another port", interval=0.1)
     wait_ping(wire.a, B4, 12)
+    wait_for(lambda: f"the port to listen on is now {e.a.dump().port}" in events.output, 5, "watchers are told")
 
 
 def test_fixed_port_stays_though_nobody_answers(wire):
