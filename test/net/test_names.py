@@ -78,6 +78,11 @@ def test_name_is_looked_up_again_when_handshakes_fail(wire, server):
     wait_ping(wire.a, B4, 30)
     assert server.asked > asked and e.a_sees().endpoint == f"10.0.1.9:{PORT}"
     wait_for(lambda: f"vpn.example.com is 10.0.1.9:{PORT}" in events.output, 5, "watchers are told")
+    server.answers = []
+    e.a_conf.peers[0].endpoint = f"other.example.com:{PORT}"
+    e.a.write(e.a_conf)
+    wire.a.run(binary(), "reload", DEVICE)
+    wait_for(lambda: "cannot resolve other.example.com; it is tried again" in events.output, 10, "also of what is not found")
 
 
 def test_scope_of_a_link_local_endpoint_may_appear_later(wire, lab):
