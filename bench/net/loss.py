@@ -107,7 +107,7 @@ class Settings:
     def estimate(self, measure: str) -> float:
         """Seconds that a measure takes, about; 'up' is what comes before them."""
         ping = self.ping_count() * PING_INTERVAL
-        return {"ping": ping + 1, "udp": self.seconds + 0.7, "tcp": self.seconds + 0.5, "copy": 0.4 * self.copy_s(), "limited": self.seconds + 1.5,
+        return {"ping": ping + 1, "udp": self.seconds + 1.4, "tcp": self.seconds + 0.5, "copy": 0.4 * self.copy_s(), "limited": self.seconds + 1.5,
                 "clean": 2 * self.seconds + 3, "up": 2.5}[measure]
 
     def ping_count(self) -> int:
