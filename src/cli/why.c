@@ -68,6 +68,12 @@ print_lines(const json_t *lines, const char *bullet, size_t indent)
 	}
 }
 
+static bool
+is_note(const json_t *x)
+{
+	return strcmp(reply_text(x, "severity", ""), "note") == 0;
+}
+
 static void
 print_finding(const json_t *x, size_t number)
 {
@@ -78,12 +84,6 @@ print_finding(const json_t *x, size_t number)
 	print_lines(json_object_get(x, "evidence"), "- ", (size_t)len);
 	printf("%*sTo do: ", len, "");
 	print_wrapped(reply_text(x, "advice", ""), (size_t)len + 7, (size_t)len);
-}
-
-static bool
-is_note(const json_t *x)
-{
-	return strcmp(reply_text(x, "severity", ""), "note") == 0;
 }
 
 static void

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wire/key.h"
+
 /* Drops that are older are no cause of what happens now. */
 #define DROPS_NS (60 * WEFT_NS_PER_S)
 /* Fewer in a spell are told, and are no loss to speak of. */
@@ -40,8 +42,8 @@ judge_add(struct judge_verdict *v, const char *code, enum judge_severity severit
 	va_start(ap, fmt);
 	vsnprintf(f->text, sizeof(f->text), fmt, ap);
 	va_end(ap);
-	if (f->text[0] >= 'a' && f->text[0] <= 'z') {
-		f->text[0] -= 'a' - 'A'; /* of "peer KEY" */
+	if (strncmp(f->text, "peer ", 5) == 0) {
+		f->text[0] = 'P'; /* it has no name */
 	}
 	return f;
 }
@@ -99,12 +101,11 @@ is_of_key(const struct judge_facts *f, const struct wg_trouble *t)
 	return memcmp(t->key, f->info.public_key, sizeof(t->key)) == 0;
 }
 
-/* A machine behind a NAT may call from another port than its endpoint's. */
 static bool
 is_at_endpoint(const struct judge_facts *f, const struct wg_trouble *t)
 {
 	return t->at.addr.family != IP_FAMILY_NONE &&
-	       ip_addr_is_equal(&t->at.addr, &f->info.endpoint.addr);
+	       endpoint_is_same_remote(&t->at, &f->info.endpoint);
 }
 
 static const struct wg_trouble *
@@ -281,44 +282,59 @@ has_code(const struct judge_verdict *v, const char *code)
 	return false;
 }
 
-/* Where packets went that are nobody's; NULL: to groups alone, which the kernel does by itself. */
-static const struct wg_trouble *
-find_unrouted(const struct judge_facts *f)
+/* The latest of a kind, of whomever. Packets to groups are the kernel's own doing. */
+static bool
+is_worth_telling(const struct judge_facts *f, const struct wg_trouble *t)
 {
-	for (size_t i = 0; i < f->troubles[0].n; i++) {
-		const struct wg_trouble *t = &f->troubles[0].v[i];
-		const uint8_t first = t->at.addr.b[0];
-		bool is_group = t->at.addr.family == IP_FAMILY_V6 ? first == 0xff : first >= 224;
-		if (t->kind == WG_TROUBLE_ROUTE && !is_group &&
-			judge_is_lately(f->now, t->latest, DROPS_NS)) {
-			return t;
-		}
+	const uint8_t first = t->at.addr.b[0];
+	(void)f;
+	return t->kind != WG_TROUBLE_ROUTE ||
+	       (t->at.addr.family == IP_FAMILY_V6 ? first != 0xff : first < 224);
+}
+
+/* What a reason's packets had in particular. */
+static void
+show_particulars(const struct wg_trouble *t, struct judge_finding *x)
+{
+	char at[ENDPOINT_TEXT_MAX], key[KEY_BASE64_LEN + 1];
+	if (t && t->kind == WG_TROUBLE_ROUTE) {
+		judge_show(x, "one was to %s", ip_addr_format(&t->at.addr, at));
+	} else if (t && t->kind == WG_TROUBLE_STRANGER) {
+		judge_show(x, "the key %s, from %s", key_encode_base64(t->key, key),
+			endpoint_format(&t->at, at));
+	} else if (t) {
+		judge_show(x, "from %s", endpoint_format(&t->at, at));
 	}
-	return NULL;
 }
 
 static void
 judge_drop(const struct judge_facts *f, enum drop_reason r, struct judge_verdict *v)
 {
+	static const struct {
+		enum drop_reason reason;
+		enum wg_trouble_kind kind;
+	} kinds[] = {{DROP_TX_ROUTE, WG_TROUBLE_ROUTE}, {DROP_HS_PEER, WG_TROUBLE_STRANGER},
+		{DROP_HS_MAC1, WG_TROUBLE_MAC1}};
 	const struct drop_time *t = &f->drops.of[r];
 	const struct judge_drop *d = judge_drop_of(r);
-	const struct wg_trouble *unrouted = r == DROP_TX_ROUTE ? find_unrouted(f) : NULL;
-	char code[JUDGE_CODE_MAX], age[JUDGE_AGE_MAX], span[JUDGE_AGE_MAX], to[IP_ADDR_TEXT_MAX];
+	const struct wg_trouble *more = NULL;
+	char code[JUDGE_CODE_MAX], age[JUDGE_AGE_MAX];
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(kinds); i++) {
+		if (kinds[i].reason == r) {
+			more = latest_trouble(f, kinds[i].kind, DROPS_NS, is_worth_telling);
+		}
+	}
 	bool is_lately = t->n > 0 && judge_is_lately(f->now, t->latest, DROPS_NS);
-	if (!is_lately || (d->code && has_code(v, d->code)) || (r == DROP_TX_ROUTE && !unrouted)) {
+	if (!is_lately || (d->code && has_code(v, d->code)) || (r == DROP_TX_ROUTE && !more)) {
 		return;
 	}
 	snprintf(code, sizeof(code), "drop_%s", drop_name(r));
 	struct judge_finding *x = judge_add(v, code,
 		d->is_loss && t->n >= DROPS_FEW ? JUDGE_SEVERITY_LOSS : JUDGE_SEVERITY_NOTE,
-		"%s: %" PRIu64 " on %s%s.", d->meaning, t->n, f->device,
-		d->is_loss ? "" : ", of any peer");
+		"%s: %" PRIu64 " on %s%s, the last %s ago.", d->meaning, t->n, f->device,
+		d->is_loss ? "" : " (any peer)", judge_age(f->now, t->latest, age));
 	judge_advise(x, "%s", d->advice);
-	judge_show(x, "%s: %" PRIu64 " within %s, the last %s ago", drop_name(r), t->n,
-		judge_age(f->now, t->first, span), judge_age(f->now, t->latest, age));
-	if (unrouted) {
-		judge_show(x, "one was to %s", ip_addr_format(&unrouted->at.addr, to));
-	}
+	show_particulars(more, x);
 }
 
 /* Queues of this machine; its peers all suffer. */

@@ -139,8 +139,8 @@ struct judge_finding *judge_add(struct judge_verdict *v, const char *code,
 WEFT_PRINTF(2, 3) void judge_advise(struct judge_finding *f, const char *fmt, ...);
 WEFT_PRINTF(2, 3) void judge_show(struct judge_finding *f, const char *fmt, ...);
 bool judge_is_lately(struct mono now, struct mono at, int64_t window_ns);
-/* The latest trouble of a kind with the peer's key, or at its endpoint's address; NULL: none in
- * the window. */
+/* The latest trouble of a kind with the peer's key, or at its endpoint; NULL: none in the window.
+ * Other machines may share the address with it, but not the port. */
 const struct wg_trouble *judge_trouble_of_key(
 	const struct judge_facts *f, enum wg_trouble_kind kind, int64_t window_ns);
 const struct wg_trouble *judge_trouble_at(

@@ -236,7 +236,8 @@ judge_sends(const struct judge_facts *f, struct judge_verdict *v)
 	const struct wg_trouble *t = judge_trouble_at(f, WG_TROUBLE_SEND, LATELY_NS);
 	char to[ENDPOINT_TEXT_MAX], why[OS_ERROR_TEXT_MAX], age[JUDGE_AGE_MAX];
 	struct judge_finding *x = NULL;
-	if (!t || (is_well(f) && !judge_is_lately(f->now, t->latest, SEND_NS))) {
+	if (!t || has_healed(f, t) ||
+		(is_well(f) && !judge_is_lately(f->now, t->latest, SEND_NS))) {
 		judge_mtu(f, false, v);
 		return;
 	}
