@@ -348,3 +348,19 @@ world_connect(struct world *w, size_t i, size_t other)
 	world_run_s(w, 0.5);
 	assert_int_equal(w->sides[i].delivered, here + 1);
 }
+
+void
+world_init_connected(struct world *w, uint64_t seed)
+{
+	world_init(w, 2, seed);
+	world_meet(w, 0, 1, true);
+	world_meet(w, 1, 0, false);
+	world_connect(w, 0, 1);
+	world_run_s(w, 11); /* the last passive keepalive is through */
+}
+
+uint64_t
+world_initiations(const struct world *w, size_t i)
+{
+	return w->sides[i].sent[WIRE_WG_TYPE_INITIATION];
+}

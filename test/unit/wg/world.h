@@ -84,6 +84,10 @@ void world_send(struct world *w, size_t i, size_t other, const char *text);
 /* A handshake between both and one packet each way. Fails the test when they do not get
  * through. */
 void world_connect(struct world *w, size_t i, size_t other);
+/* Two sides, connected by side 0, and quiet. */
+void world_init_connected(struct world *w, uint64_t seed);
+/* Sent by a side. */
+uint64_t world_initiations(const struct world *w, size_t i);
 /* Hands a datagram to side i as if it came from there. */
 void world_arrive(
 	struct world *w, size_t i, const struct endpoint *from, const uint8_t *data, size_t len);
