@@ -91,6 +91,66 @@ version_is_told(void **state)
 	json_decref(o);
 }
 
+static json_t *
+ask_why(const char *target)
+{
+	json_t *o, *request = json_pack("{s:s, s:s}", "op", "why", "target", target);
+	assert_int_equal(ctl_client_request(node.control_path, request, soon(), &o), WEFT_OK);
+	json_decref(request);
+	return o;
+}
+
+static const char *
+first_code(const json_t *o)
+{
+	const json_t *first = json_array_get(json_object_get(o, "findings"), 0);
+	const char *code = json_string_value(json_object_get(first, "code"));
+	return code ? code : "";
+}
+
+static void
+why_finds_peers_by_key_beginning_and_address(void **state)
+{
+	(void)state;
+	static const char *const ways[] = {"AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAk=", "AQA"};
+	fake_node_add_peer(&node, 1);
+	fake_node_add_peer(&node, 2);
+	fake_node_start(&node);
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(ways); i++) {
+		json_t *o = ask_why(ways[i]);
+		const json_t *target = json_object_get(o, "target");
+		assert_true(json_is_false(json_object_get(o, "flows")));
+		assert_string_equal(first_code(o), "no_key");
+		assert_string_equal(
+			json_string_value(json_object_get(target, "public_key")), ways[0]);
+		assert_true(json_is_null(json_object_get(target, "address")));
+		json_decref(o);
+	}
+	json_t *o = ask_why("192.0.2.200");
+	assert_true(json_is_null(json_object_get(json_object_get(o, "target"), "public_key")));
+	json_decref(o);
+}
+
+static void
+why_refuses_what_is_nobodys(void **state)
+{
+	(void)state;
+	static const char wrong[] = "{\"op\":\"why\"}\n",
+			  probe[] = "{\"op\":\"why\",\"target\":"
+				    "\"::1\",\"probe\":\"x\"}\n",
+			  nobody[] = "{\"op\":\"why\",\"target\":\"nobody\"}\n",
+			  brief[] = "{\"op\":\"why\",\"target\":\"A\"}\n",
+			  expected[] = "{\"op\":\"why\",\"target\":\"10.0.0.1\",\"expect\":"
+				       "\"nobody\"}\n";
+	fake_node_add_peer(&node, 1);
+	fake_node_start(&node);
+	expect_error(wrong, sizeof(wrong) - 1, "value");
+	expect_error(probe, sizeof(probe) - 1, "value");
+	expect_error(nobody, sizeof(nobody) - 1, "unknown_peer");
+	expect_error(brief, sizeof(brief) - 1, "unknown_peer");
+	expect_error(expected, sizeof(expected) - 1, "unknown_peer");
+}
+
 /* A socket that is not connected yet: connecting it later takes no descriptor here. */
 static int
 make_client(void)
@@ -418,6 +478,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(version_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			why_finds_peers_by_key_beginning_and_address, setup, teardown),
+		cmocka_unit_test_setup_teardown(why_refuses_what_is_nobodys, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			client_without_a_descriptor_is_turned_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(

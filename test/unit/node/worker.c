@@ -10,6 +10,7 @@
 #include "crypto/aead_backend.h"
 #include "os/clock.h"
 #include "os/thread.h"
+#include "node/troubles.h"
 #include "pair.h"
 #include "wg/engine.h"
 
@@ -37,6 +38,37 @@ worker_delivers_what_waited_for_the_handshake_in_order(void **state)
 		assert_int_equal(len, 36 + want);
 	}
 	pair_fini(&p);
+}
+
+static void
+worker_dates_drops_by_the_turn_that_made_them(void **state)
+{
+	(void)state;
+	struct pair p;
+	struct troubles troubles;
+	struct wg_troubles noted;
+	pair_init(&p, 1, 7);
+	troubles_init(&troubles);
+	struct worker *w = p.node[0].w[0];
+	w->env.troubles = &troubles;
+	uint8_t nowhere[20] = {0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 9, 9, 9};
+	struct frame frame = {.data = nowhere, .len = 20};
+	for (int i = 0; i < 3; i++) {
+		assert_true(port_mem_inject(w->port, &frame));
+	}
+	worker_turn(w, at_s(5), WORKER_READY_PORT);
+	worker_turn(w, at_s(100), WORKER_READY_PORT); /* an hour or a moment later is the same */
+	const struct drop_time *t = &w->dropped.of[DROP_TX_ROUTE];
+	assert_int_equal(t->n, 3);
+	assert_int_equal(t->latest.ns, at_s(5).mono.ns);
+	/* Of three in a turn one is noted in particular. */
+	troubles_copy(&troubles, &noted);
+	assert_int_equal(noted.n, 1);
+	assert_int_equal(noted.v[0].kind, WG_TROUBLE_ROUTE);
+	assert_int_equal(noted.v[0].n, 1);
+	assert_memory_equal(noted.v[0].at.addr.b, nowhere + 16, 4);
+	pair_fini(&p);
+	troubles_fini(&troubles);
 }
 
 static void
@@ -653,6 +685,7 @@ main(void)
 		cmocka_unit_test(turn_of_a_crew_ends_while_junk_keeps_coming),
 		cmocka_unit_test(worker_delivers_what_waited_for_the_handshake_in_order),
 		cmocka_unit_test(worker_counts_what_it_cannot_route_or_parse),
+		cmocka_unit_test(worker_dates_drops_by_the_turn_that_made_them),
 		cmocka_unit_test(
 			worker_counts_every_malformed_datagram_and_opens_the_rest_of_the_batch),
 		cmocka_unit_test(
