@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 import threading
 
 from lab import binary
@@ -75,3 +76,16 @@ def test_setting_and_showing_10000_peers_loses_no_packet_of_others(lab):
         lines = [line for line in got[name].splitlines() if line.startswith("weft_peer_receive_bytes_total{")]
         assert {line.split('public_key="')[1].split('"')[0] for line in lines} == public and len(lines) == len(public)
     assert got["showconf"].count("[Peer]") == len(public)
+
+    # Who asks for metrics and goes disturbs nobody who waits for them.
+    with a.entered():
+        gone, waiting = ([socket.create_connection(("127.0.0.1", 9586)) for _ in range(5)] for _ in range(2))
+    for s in gone + waiting:
+        s.settimeout(20)
+        s.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    for s in gone:
+        s.close()
+    whole = [sum(len(d) for d in iter(lambda s=s: s.recv(1 << 20), b"")) for s in waiting]
+    assert len(set(whole)) == 1 and whole[0] > len(got["metrics"]) * 0.9
+    a.run(binary(), "down", DEVICE)
+    assert hub.device.process.wait(5) == 0
