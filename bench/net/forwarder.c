@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "weft/dial.h"
@@ -30,6 +31,11 @@
  * the kernel, and then cost what single datagrams cost. */
 #define RUN_BYTES 60000
 #define SOCKET_BYTES (4 << 20)
+/* A batch where so many messages came within a millisecond leaves the next time to gather: to be
+ * woken for a datagram costs as much as to carry it. */
+#define DENSE_MESSAGES 24
+#define DENSE_NS 1000000
+#define GATHER_NS 150000
 #define FLOWS 32 /* sources of datagrams at a time; one more ends the oldest */
 
 #ifndef UDP_GRO
@@ -171,6 +177,9 @@ struct batch {
 	union control control[BATCH];
 	unsigned segment[BATCH]; /* length of each of a run, the last maybe shorter */
 	int n;
+	int64_t since_ns; /* of a clock */
+	int since_n;      /* messages since then */
+	bool is_dense;
 	char *room;
 };
 
@@ -207,10 +216,27 @@ segment_of(struct msghdr *m, unsigned len)
 	return len;
 }
 
+static void
+note_density(struct batch *b)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	int64_t now_ns = t.tv_sec * INT64_C(1000000000) + t.tv_nsec, span_ns = now_ns - b->since_ns;
+	b->since_n += b->n > 0 ? b->n : 0;
+	if (span_ns >= DENSE_NS) {
+		b->is_dense = b->since_n >= DENSE_MESSAGES && span_ns < 2 * DENSE_NS;
+		b->since_n = 0;
+		b->since_ns = now_ns;
+	}
+}
+
 /* Waits for one, takes what else is there. */
 static int
 batch_receive(struct batch *b, int fd)
 {
+	if (b->is_dense && b->n < BATCH) {
+		nanosleep(&(struct timespec){.tv_nsec = GATHER_NS}, NULL);
+	}
 	for (int i = 0; i < BATCH; i++) {
 		b->iov[i] = (struct iovec){b->room + (size_t)i * DATAGRAM_BYTES, DATAGRAM_BYTES};
 		b->msgs[i].msg_hdr = (struct msghdr){.msg_name = &b->from[i],
@@ -221,6 +247,7 @@ batch_receive(struct batch *b, int fd)
 			.msg_controllen = sizeof(b->control[i])};
 	}
 	b->n = recvmmsg(fd, b->msgs, BATCH, MSG_WAITFORONE, NULL);
+	note_density(b);
 	for (int i = 0; i < b->n; i++) {
 		b->iov[i].iov_len = b->msgs[i].msg_len;
 		b->segment[i] = segment_of(&b->msgs[i].msg_hdr, b->msgs[i].msg_len);
