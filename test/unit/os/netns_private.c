@@ -380,9 +380,8 @@ holder_has_nothing_of_a_large_program(void **state)
 	struct opener o = {0};
 	struct os_thread t;
 	struct os_netns *n;
-	if (WEFT_HAS_SHADOW_MEMORY) {
-		skip(); /* it gives nothing back */
-	}
+	/* With a sanitizer it gives nothing back. */
+	const size_t most = WEFT_HAS_SHADOW_MEMORY ? SIZE_MAX : HEAVY_BYTES / 16;
 	char *region =
 		mmap(NULL, HEAVY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(region, MAP_FAILED);
@@ -395,14 +394,14 @@ holder_has_nothing_of_a_large_program(void **state)
 	}
 	assert_int_equal(os_netns_open(&n, &why), WEFT_OK);
 	assert_true(resident_bytes(getpid()) > HEAVY_BYTES);
-	assert_in_range(resident_bytes(os_netns_holder(n)), 1, HEAVY_BYTES / 16);
+	assert_in_range(resident_bytes(os_netns_holder(n)), 1, most);
 	assert_int_equal(expect_holding(n), 0);
 	os_netns_close(n);
 
 	assert_int_equal(os_thread_start(&t, "opener", 0, open_in_thread, &o), WEFT_OK);
 	os_thread_join(&t);
 	assert_int_equal(o.result, WEFT_OK);
-	assert_in_range(resident_bytes(os_netns_holder(o.n)), 1, HEAVY_BYTES / 16);
+	assert_in_range(resident_bytes(os_netns_holder(o.n)), 1, most);
 	assert_int_equal(expect_holding(o.n), 0);
 	os_netns_close(o.n);
 	for (size_t i = 0; i < HEAVY_BYTES; i += 4096) {
