@@ -24,18 +24,6 @@ conffile_read_text(
 	return e;
 }
 
-enum weft_err
-conffile_read(const char *path, struct conf **out, struct conf_report *report)
-{
-	char *text;
-	size_t len;
-	enum weft_err e = conffile_read_text(path, out, report, &text, &len);
-	if (!e) {
-		conf_text_free(text, len);
-	}
-	return e;
-}
-
 static void
 tell(const struct conf_report *r, const char *path, char *why, size_t cap)
 {
@@ -50,14 +38,15 @@ tell(const struct conf_report *r, const char *path, char *why, size_t cap)
 }
 
 enum weft_err
-conffile_load(const char *path, struct conf **out, char *why, size_t cap)
+conffile_load_text(
+	const char *path, struct conf **out, char **text, size_t *len, char *why, size_t cap)
 {
 	struct conf_report *report = calloc(1, sizeof(*report));
 	if (!report) {
 		snprintf(why, cap, "%s", weft_err_text(WEFT_ENOMEM));
 		return WEFT_ENOMEM;
 	}
-	enum weft_err e = conffile_read(path, out, report);
+	enum weft_err e = conffile_read_text(path, out, report, text, len);
 	if (e && report->errors > 0) {
 		tell(report, path, why, cap);
 	} else if (e) {

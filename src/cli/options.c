@@ -25,6 +25,8 @@ enum {
 	OPT_LOG,
 	OPT_METRICS,
 	OPT_METRICS_OPEN,
+	OPT_USER,
+	OPT_NO_SANDBOX,
 };
 
 static const struct option longs[] = {
@@ -35,6 +37,8 @@ static const struct option longs[] = {
 	{"log", required_argument, NULL, OPT_LOG},
 	{"metrics", required_argument, NULL, OPT_METRICS},
 	{"metrics-open", no_argument, NULL, OPT_METRICS_OPEN},
+	{"user", required_argument, NULL, OPT_USER},
+	{"no-sandbox", no_argument, NULL, OPT_NO_SANDBOX},
 	{0},
 };
 
@@ -150,6 +154,12 @@ options_parse(struct options *o, const char *command, const char *help, int argc
 			break;
 		case OPT_METRICS_OPEN:
 			o->is_metrics_open = true;
+			break;
+		case OPT_USER:
+			o->serve.user = optarg;
+			break;
+		case OPT_NO_SANDBOX:
+			o->serve.has_no_sandbox = true;
 			break;
 		case ':':
 			return cli_misuse(command, "%s wants a value", argv[optind - 1]);

@@ -17,6 +17,8 @@ static const char help[] =
 	"                    serve metrics for Prometheus at http://ADDRESS:PORT/metrics\n"
 	"                    (127.0.0.1)\n"
 	"  --metrics-open    at an address that is not of loopback, too\n"
+	"  --user NAME       become that user for the network (weft, else nobody); none: stay\n"
+	"  --no-sandbox      keep all rights and system calls, in one process\n"
 	"  --help            this text\n";
 
 int

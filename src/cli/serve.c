@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/conffile.h"
+#include "cli/sandbox.h"
 #include "cli/serve_log.h"
 #include "cli/service.h"
 #include "ctl/control.h"
@@ -16,19 +17,18 @@
 #include "node/keeper.h"
 #include "node/node.h"
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/file.h"
 #include "os/loop.h"
 #include "os/memory.h"
 #include "os/process.h"
 #include "os/signal.h"
-#include "quick/around.h"
-#include "quick/save.h"
+#include "quick/steward.h"
 #include "weft_config.h"
 
 #define STATE_DIR "/var/lib/weft"
 #define LOOP_WATCHES 512
-#define LOOP_WATCHES_APART 8 /* for a program */
-#define SERVE_PATH_MAX 4096
+#define SERVE_PATH_MAX WIRE_STEWARD_PATH_MAX
 #define RELOAD_TEXT_MAX 4096
 /* Memory is looked at so soon after a new session, and again and again while there is traffic;
  * otherwise once in so long. Less CPU time than this in between is nothing, and a greater share of
@@ -50,12 +50,12 @@ struct server {
 	struct ctl_control *control;
 	struct ctl_http *http; /* NULL: nobody asked for it */
 	int signal_fd;
-	struct around around;
-	struct save_base base;
-	struct os_daemon *report; /* NULL: in the foreground, or told */
-	bool is_running;          /* between the hooks of start and end */
+	struct steward steward;
+	struct ctl_sandbox sandbox;
+	char sockets[OFFICE_SOCKETS][CTL_PATH_MAX]; /* of the UAPI, of control */
+	struct os_daemon *report;                   /* NULL: in the foreground, or told */
+	bool is_running;                            /* between the hooks of start and end */
 	bool is_stopping;
-	char path[SERVE_PATH_MAX]; /* of the configuration, absolute; empty: none */
 	struct mono trim_at;
 	struct mono looked_at; /* at memory */
 	bool has_worked;       /* since the last trim */
@@ -70,54 +70,32 @@ current_mark(const struct server *s)
 	return facts.fwmark;
 }
 
-/* A configuration has come into force. */
-static void
-note_base(struct server *s)
-{
-	const struct conf *c = keeper_conf(s->keeper);
-	s->base = (struct save_base){.sum = c ? c->text_sum : 0, .mark = current_mark(s)};
-}
-
 static enum weft_err
 save(void *ctx, char *why, size_t cap)
 {
 	struct server *s = ctx;
-	if (!s->path[0]) {
-		snprintf(why, cap, "%s was started without a file", s->o->name);
-		return WEFT_ENOENT;
-	}
-	return save_write(s->node, s->path, &s->base, why, cap);
+	return steward_save(&s->steward, s->node, why, cap);
 }
 
 static void
 save_at_end(struct server *s)
 {
 	const struct conf *c = keeper_conf(s->keeper);
-	char why[SERVE_PATH_MAX * 3];
-	if (s->around.is_up && c && c->interface.save_config && save(s, why, sizeof(why))) {
-		log_warn(&s->log, "SaveConfig: %s", why);
+	char why[SERVE_PATH_MAX * 3] = "";
+	if (!steward_is_up(&s->steward) || !c || !c->interface.save_config) {
+		return;
+	}
+	enum weft_err e = save(s, why, sizeof(why));
+	if (e) {
+		log_warn(&s->log, "SaveConfig: %s", why[0] ? why : weft_err_text(e));
 	}
 }
 
 static void
-turn_apart(void *ctx, struct mono until)
+turn_early(void *ctx, struct mono until)
 {
 	struct server *s = ctx;
-	os_loop_wait(s->around.host.loop, until);
-}
-
-/* Programs are waited for on a loop of their own: the first would call what we are called by, or
- * what is gone. NULL: no memory; else to be freed. */
-static struct os_loop *
-set_apart(struct server *s)
-{
-	struct os_loop *apart;
-	if (os_loop_new(LOOP_WATCHES_APART, &apart)) {
-		return NULL;
-	}
-	s->around.host.loop = apart;
-	s->around.host.turn = turn_apart;
-	return apart;
+	os_loop_wait(s->loop, until);
 }
 
 static void
@@ -128,18 +106,24 @@ turn(void *ctx, struct mono until)
 	keeper_turn(s->keeper, os_clock_mono());
 }
 
-static void
-change_around(struct server *s)
+/* What was read is in force, or not. Called from the loop, which must not turn meanwhile. */
+static enum weft_err
+put_in_force(struct server *s, struct conf *fresh, char *why, size_t cap)
 {
-	struct os_loop *apart = set_apart(s);
-	if (!apart) {
-		log_warn(&s->log, "%s: no memory to change DNS and firewall", s->o->name);
-		return;
+	serve_log_begin_reload(s->sink);
+	enum weft_err e = keeper_reload(s->keeper, fresh);
+	serve_log_end_reload(s->sink, why, cap);
+	if (e) {
+		steward_refuse(&s->steward);
+		conf_free(fresh);
+		if (!why[0]) {
+			snprintf(why, cap, "%s", weft_err_text(e));
+		}
+		return e;
 	}
-	around_change(&s->around, keeper_conf(s->keeper), current_mark(s));
-	s->around.host.loop = s->loop;
-	s->around.host.turn = turn;
-	os_loop_free(apart);
+	steward_adopt(&s->steward, keeper_conf(s->keeper), current_mark(s));
+	log_info(&s->log, "%s: %s is in force", s->o->name, s->steward.path);
+	return WEFT_OK;
 }
 
 static enum weft_err
@@ -150,31 +134,17 @@ load(struct server *s, const char *file, char *why, size_t cap)
 		snprintf(why, cap, "%s is about to start or to end", s->o->name);
 		return WEFT_EAGAIN; /* a hook works with the configuration */
 	}
-	if (!file && !s->path[0]) {
-		snprintf(why, cap, "it was started without a file; give one");
-		return WEFT_ENOENT;
+	if (!steward_set_apart(&s->steward)) {
+		snprintf(why, cap, "%s", weft_err_text(WEFT_ENOMEM));
+		return WEFT_ENOMEM;
 	}
-	enum weft_err e = conffile_load(file ? file : s->path, &fresh, why, cap);
-	if (e) {
-		return e;
+	enum weft_err e = steward_read(&s->steward, file, &fresh, why, cap);
+	if (e && !why[0]) {
+		snprintf(why, cap, "%s", weft_err_text(e));
 	}
-	serve_log_begin_reload(s->sink);
-	e = keeper_reload(s->keeper, fresh);
-	serve_log_end_reload(s->sink, why, cap);
-	if (e) {
-		conf_free(fresh);
-		if (!why[0]) {
-			snprintf(why, cap, "%s", weft_err_text(e));
-		}
-		return e;
-	}
-	if (file) {
-		snprintf(s->path, sizeof(s->path), "%s", file);
-	}
-	note_base(s);
-	change_around(s);
-	log_info(&s->log, "%s: %s is in force", s->o->name, s->path);
-	return WEFT_OK;
+	e = e ? e : put_in_force(s, fresh, why, cap);
+	steward_set_back(&s->steward);
+	return e;
 }
 
 static enum weft_err
@@ -186,11 +156,11 @@ reload(void *ctx, const char *file, char *why, size_t cap)
 	}
 	service_reloading(&s->service);
 	enum weft_err e = load(s, file, why, cap);
-	ctl_control_reloaded(s->control, file ? file : s->path, e ? why : NULL);
+	ctl_control_reloaded(s->control, file ? file : s->steward.path, e ? why : NULL);
 	if (e) {
 		service_ready(&s->service, "a reload changed nothing: %s", why);
 	} else {
-		service_ready(&s->service, "%s is in force", s->path);
+		service_ready(&s->service, "%s is in force", s->steward.path);
 	}
 	return e;
 }
@@ -230,34 +200,6 @@ on_news(void *ctx)
 	}
 }
 
-static enum weft_err
-start_keeper(struct server *s)
-{
-	struct serve_options *o = s->o;
-	struct keeper_config kc = {
-		.name = o->name,
-		.conf = o->conf,
-		.log = &s->log,
-		.workers = o->workers,
-		.has_aead = o->has_aead,
-		.aead = o->aead,
-		.state_dir = STATE_DIR,
-		.left_path = s->around.left_path,
-		.gone = on_gone,
-		.news = on_news,
-		.ctx = s,
-	};
-	enum weft_err e = keeper_new(&kc, s->loop, &s->keeper);
-	if (e) {
-		return e;
-	}
-	o->conf = NULL; /* the keeper's */
-	s->node = keeper_node(s->keeper);
-	s->around.host.turn = turn;
-	note_base(s);
-	return WEFT_OK;
-}
-
 static void
 on_stop(void *ctx)
 {
@@ -275,29 +217,26 @@ conf_in_force(void *ctx)
 static enum weft_err
 open_control(struct server *s)
 {
-	char path[CTL_PATH_MAX];
-	enum weft_err e = ctl_path_make(CTL_UAPI_DIR, s->o->name, path);
-	if (!e) {
-		e = ctl_uapi_open(s->node, s->loop, path, &s->log, &s->uapi);
-	}
-	if (!e) {
-		e = ctl_path_make(CTL_CONTROL_DIR, s->o->name, path);
-	}
+	enum weft_err e = ctl_uapi_open(s->node, s->loop, s->sockets[0], &s->log, &s->uapi);
 	if (e) {
 		return e;
 	}
+	s->steward.sockets |= 1u;
 	struct ctl_control_config c = {.node = s->node,
 		.keeper = s->keeper,
 		.loop = s->loop,
-		.path = path,
+		.path = s->sockets[1],
 		.version = WEFT_VERSION,
 		.log = &s->log,
+		.sandbox = &s->sandbox,
 		.stop = on_stop,
 		.reload = reload,
 		.save = save,
 		.conf = conf_in_force,
 		.ctx = s};
-	return ctl_control_open(&c, &s->control);
+	e = ctl_control_open(&c, &s->control);
+	s->steward.sockets |= e ? 0u : 2u;
+	return e;
 }
 
 static enum weft_err
@@ -338,13 +277,91 @@ start_around(struct server *s)
 	const struct quick_host host = {.loop = s->loop,
 		.log = &s->log,
 		.name = s->o->name,
-		.path = s->path,
-		.turn = turn_apart, /* until there is a keeper */
+		.turn = turn_early, /* until there is a keeper */
 		.is_over = is_called_off,
 		.ctx = s,
 		.is_attached = true,
 		.is_at_terminal = s->o->is_foreground};
-	return around_begin(&s->around, &host, s->o->conf);
+	return steward_begin(&s->steward, &host, s->o->conf);
+}
+
+/* The steward does from now on what needs more. */
+static enum weft_err
+enter_sandbox(struct server *s)
+{
+	const struct conf *c = s->o->conf;
+	const struct sandbox_config config = {.node = s->node,
+		.log = &s->log,
+		.name = s->o->name,
+		.user = s->o->user,
+		.has_low_port = c && c->interface.listen_port > 0 &&
+				c->interface.listen_port < SANDBOX_LOW_PORTS};
+	if (s->o->has_no_sandbox) {
+		return WEFT_OK;
+	}
+	ctl_uapi_leave_file(s->uapi);
+	ctl_control_leave_file(s->control);
+	return sandbox_enter(&config, &s->sandbox);
+}
+
+/* Sockets of control and metrics are open before the rights to open them go, and those go before a
+ * packet can come: the loop does not turn before the keeper is there. */
+static enum weft_err
+prepare(void *ctx, struct node *n)
+{
+	struct server *s = ctx;
+	s->node = n;
+	enum weft_err e = open_control(s);
+	if (e && s->sink->last_error[0] == 0) {
+		log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
+			weft_err_text(e));
+	}
+	e = e ? e : open_metrics(s);
+	return e ? e : enter_sandbox(s);
+}
+
+static void
+unprepare(void *ctx)
+{
+	struct server *s = ctx;
+	ctl_http_close(s->http);
+	s->http = NULL;
+	if (s->uapi) {
+		ctl_uapi_close(s->uapi);
+		s->uapi = NULL;
+	}
+	ctl_control_close(s->control);
+	s->control = NULL;
+	s->node = NULL;
+}
+
+static enum weft_err
+start_keeper(struct server *s)
+{
+	struct serve_options *o = s->o;
+	struct keeper_config kc = {
+		.name = o->name,
+		.conf = o->conf,
+		.log = &s->log,
+		.workers = o->workers,
+		.has_aead = o->has_aead,
+		.aead = o->aead,
+		.state_dir = STATE_DIR,
+		.left = &s->steward.left,
+		.prepare = prepare,
+		.unprepare = unprepare,
+		.gone = on_gone,
+		.news = on_news,
+		.ctx = s,
+	};
+	enum weft_err e = keeper_new(&kc, s->loop, &s->keeper);
+	if (e) {
+		return e;
+	}
+	o->conf = NULL; /* the keeper's */
+	s->node = keeper_node(s->keeper);
+	steward_set_turn(&s->steward, turn);
+	return WEFT_OK;
 }
 
 static enum weft_err
@@ -353,17 +370,7 @@ start(struct server *s)
 	enum weft_err e = start_loop(s);
 	e = e ? e : start_around(s);
 	e = e ? e : start_keeper(s);
-	if (!e) {
-		e = open_control(s);
-		if (e && s->sink->last_error[0] == 0) {
-			log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
-				weft_err_text(e));
-		}
-	}
-	if (!e) {
-		e = open_metrics(s);
-	}
-	return e ? e : around_bring_up(&s->around, keeper_conf(s->keeper), current_mark(s));
+	return e ? e : steward_bring_up(&s->steward, keeper_conf(s->keeper), current_mark(s));
 }
 
 static int64_t
@@ -413,11 +420,10 @@ stop(struct server *s)
 	if (s->control) {
 		ctl_control_stopping(s->control);
 	}
-	s->around.host.is_over = NULL;
 	if (s->keeper) {
-		around_pre_down(&s->around, keeper_conf(s->keeper));
+		steward_pre_down(&s->steward, keeper_conf(s->keeper));
 		save_at_end(s);
-		around_take_down(&s->around);
+		steward_take_down(&s->steward);
 	}
 	ctl_http_close(s->http);
 	if (s->uapi) {
@@ -431,11 +437,11 @@ stop(struct server *s)
 		conf = keeper_end(s->keeper);
 		s->keeper = NULL;
 	}
-	struct os_loop *apart = set_apart(s);
-	if (apart) {
-		around_end(&s->around, conf);
-		os_loop_free(apart);
+	if (steward_set_apart(&s->steward)) {
+		steward_end(&s->steward, conf);
+		steward_set_back(&s->steward);
 	}
+	steward_close(&s->steward);
 	conf_free(conf);
 	/* The last, so that `weft down` sees the end of its connection when all is gone. */
 	if (s->control) {
@@ -444,6 +450,7 @@ stop(struct server *s)
 	if (s->loop) {
 		os_loop_free(s->loop);
 	}
+	service_fini(&s->service);
 }
 
 static void
@@ -464,47 +471,111 @@ work(struct server *s)
 	}
 }
 
+static void
+detach(void *ctx)
+{
+	struct server *s = ctx;
+	if (s->report) {
+		os_daemon_detach(s->report);
+	}
+}
+
+static void
+on_steward_died(void *ctx)
+{
+	struct server *s = ctx;
+	log_error(&s->log, "%s: the steward process is gone; stopping", s->o->name);
+	s->is_stopping = true;
+}
+
+/* *is_steward: this is the other process. */
+static enum weft_err
+open_steward(struct server *s, bool *is_steward)
+{
+	struct serve_options *o = s->o;
+	enum weft_err e = ctl_path_make(CTL_UAPI_DIR, o->name, s->sockets[0]);
+	e = e ? e : ctl_path_make(CTL_CONTROL_DIR, o->name, s->sockets[1]);
+	const struct office_config c = {.name = o->name,
+		.path = o->path ? o->path : "",
+		.sockets = {s->sockets[0], s->sockets[1]},
+		.log = &s->log,
+		.is_foreground = o->is_foreground,
+		.conf = o->conf,
+		.load = conffile_load_text,
+		.detach = detach,
+		.ctx = s};
+	e = e ? e : steward_open(&s->steward, &c, !o->has_no_sandbox, is_steward);
+	s->steward.died = on_steward_died;
+	return e;
+}
+
+static int
+be_steward(struct server *s)
+{
+	if (s->report) {
+		os_fd_close(&s->report->report_fd); /* the other process tells */
+	}
+	s->o->conf = NULL; /* the steward's */
+	steward_work(&s->steward);
+	serve_log_fini(s->sink);
+	return CLI_OK;
+}
+
+/* report: as in struct server. */
+static int
+run_device(struct server *s)
+{
+	struct serve_log *sink = s->sink;
+	enum weft_err e = start(s);
+	if (e && sink->last_error[0] == 0) {
+		log_error(&s->log, "%s: cannot start: %s", s->o->name, weft_err_text(e));
+	}
+	if (e) {
+		stop(s); /* before the caller learns of it: then nothing is left */
+	} else if (!s->o->is_foreground) {
+		steward_detach(&s->steward);
+	}
+	if (s->report) {
+		os_daemon_report(s->report, e ? CLI_FAILED : CLI_OK, sink->last_error);
+		s->report = NULL;
+	}
+	sink->is_starting = false;
+	if (!e) {
+		service_ready(&s->service, "%s is up", s->o->name);
+		s->is_running = true;
+		work(s);
+		s->is_running = false;
+		stop(s);
+	}
+	serve_log_fini(sink);
+	return e ? CLI_FAILED : CLI_OK;
+}
+
 /* In the process that stays. report is NULL in the foreground. */
 static int
 run(struct serve_options *o, struct os_daemon *report)
 {
 	struct serve_log sink;
+	bool is_steward;
 	serve_log_init(&sink, o->is_foreground);
 	struct server s = {.o = o,
 		.sink = &sink,
 		.log = {.sink = serve_log_line, .ctx = &sink, .level = o->log_level},
-		.around = {.lock_fd = -1},
+		.service = SERVICE_NONE,
 		.report = report,
 		.trim_at = MONO_NEVER};
-	if (o->path) {
-		snprintf(s.path, sizeof(s.path), "%s", o->path);
+	os_signal_block_all();
+	enum weft_err e = open_steward(&s, &is_steward);
+	if (e) {
+		return cli_fail("cannot start: %s", weft_err_text(e));
+	}
+	if (is_steward) {
+		return be_steward(&s);
 	}
 	if (o->is_foreground) {
 		service_init(&s.service);
 	}
-	os_signal_block_all();
-	enum weft_err e = start(&s);
-	if (e && sink.last_error[0] == 0) {
-		log_error(&s.log, "%s: cannot start: %s", o->name, weft_err_text(e));
-	}
-	if (e) {
-		stop(&s); /* before the caller learns of it: then nothing is left */
-	}
-	if (report) {
-		os_daemon_report(report, e ? CLI_FAILED : CLI_OK, sink.last_error);
-		s.report = NULL;
-	}
-	sink.is_starting = false;
-	if (!e) {
-		service_ready(&s.service, "%s is up", o->name);
-		s.around.host.is_attached = o->is_foreground;
-		s.is_running = true;
-		work(&s);
-		s.is_running = false;
-		stop(&s);
-	}
-	serve_log_fini(&sink);
-	return e ? CLI_FAILED : CLI_OK;
+	return run_device(&s);
 }
 
 int

@@ -19,6 +19,8 @@ struct serve_options {
 	unsigned workers; /* 0: as the file says, else auto */
 	bool has_aead;    /* aead overrides the file */
 	enum aead_backend aead;
+	bool has_no_sandbox;
+	const char *user;        /* to become; NULL: weft, else nobody */
 	struct endpoint metrics; /* where they are served over HTTP; port 0: nowhere */
 };
 

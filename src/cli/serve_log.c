@@ -27,7 +27,7 @@ serve_log_init(struct serve_log *s, bool is_foreground)
 		.limit = {.period_ns = LIMIT_PERIOD_NS, .burst = LIMIT_LINES}};
 	s->is_journal = is_foreground && stream && os_manager_is_journal(STDERR_FD, stream);
 	os_mutex_init(&s->mutex);
-	openlog("weft", LOG_PID, LOG_DAEMON);
+	openlog("weft", LOG_PID | LOG_NDELAY, LOG_DAEMON); /* while there is a way to it */
 }
 
 void

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "os/fd.h"
 #include "os/manager.h"
 
 #define STATUS_MAX 512
@@ -13,15 +14,23 @@ void
 service_init(struct service *s)
 {
 	const char *address = getenv("NOTIFY_SOCKET");
-	s->address = address && address[0] ? address : NULL;
+	s->fd = -1;
+	if (address && address[0] && os_manager_open(address, &s->fd)) {
+		s->fd = -1; /* a manager that does not listen is no reason for a device to fail */
+	}
 }
 
-/* A manager that does not listen is no reason for a device to fail. */
+void
+service_fini(struct service *s)
+{
+	os_fd_close(&s->fd);
+}
+
 static void
 tell(const struct service *s, const char *text)
 {
-	if (s->address) {
-		enum weft_err ignored = os_manager_tell(s->address, text);
+	if (s->fd >= 0) {
+		enum weft_err ignored = os_manager_tell(s->fd, text);
 		(void)ignored;
 	}
 }
@@ -44,8 +53,8 @@ service_ready(const struct service *s, const char *fmt, ...)
 void
 service_reloading(const struct service *s)
 {
-	if (s->address) {
-		enum weft_err ignored = os_manager_tell_reloading(s->address);
+	if (s->fd >= 0) {
+		enum weft_err ignored = os_manager_tell_reloading(s->fd);
 		(void)ignored;
 	}
 }

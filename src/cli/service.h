@@ -7,10 +7,17 @@
 #include "base/compiler.h"
 
 struct service {
-	const char *address; /* NOTIFY_SOCKET; NULL: nobody wants to know */
+	int fd; /* to NOTIFY_SOCKET; -1: nobody wants to know */
 };
 
+/* For nobody. */
+#define SERVICE_NONE                                                                               \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
 void service_init(struct service *s);
+void service_fini(struct service *s);
 /* The text, a line for people, has no newline in what is sent. */
 WEFT_PRINTF(2, 3) void service_ready(const struct service *s, const char *fmt, ...);
 void service_reloading(const struct service *s);

@@ -131,6 +131,27 @@ op_set(struct ctl_control *c, struct session *s, const json_t *request)
 	}
 }
 
+static json_t *
+sandbox_json(const struct ctl_sandbox *b)
+{
+	return b && b->is_on ? json_pack("{s:s?, s:b}", "user", b->user[0] ? b->user : NULL,
+				       "seccomp", (int)b->has_filter)
+			     : json_null();
+}
+
+/* NULL: no memory. */
+static json_t *
+device_json(const struct ctl_control *c)
+{
+	json_t *o = ctl_status_device(c->config.node, c->config.version);
+	if (o && json_object_set_new(json_object_get(o, "device"), "sandbox",
+			 sandbox_json(c->config.sandbox))) {
+		json_decref(o);
+		return NULL;
+	}
+	return o;
+}
+
 static void
 op_status(struct ctl_control *c, struct session *s, const json_t *request)
 {
@@ -139,7 +160,7 @@ op_status(struct ctl_control *c, struct session *s, const json_t *request)
 		reply_error(s, "memory", "out of memory");
 		return;
 	}
-	set_piece(s, dump(ctl_status_device(c->config.node, c->config.version), 1, ",\"peers\":["));
+	set_piece(s, dump(device_json(c), 1, ",\"peers\":["));
 	s->phase = PHASE_PEERS;
 	s->is_first = true;
 }
@@ -535,6 +556,12 @@ void
 ctl_control_stopping(struct ctl_control *c)
 {
 	ctl_watch_stopping(c->watch);
+}
+
+void
+ctl_control_leave_file(struct ctl_control *c)
+{
+	ctl_server_leave_file(c->server);
 }
 
 static bool

@@ -5,6 +5,7 @@
 #ifndef WEFT_CTL_CONTROL_H
 #define WEFT_CTL_CONTROL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -19,6 +20,13 @@ struct os_loop;
 
 #define CTL_REQUEST_MAX (64u << 10) /* bytes of a line */
 
+/* What the process has given up. */
+struct ctl_sandbox {
+	bool is_on;
+	bool has_filter; /* of system calls */
+	char user[33];   /* that it has become; "" = it is who it was */
+};
+
 struct ctl_control_config {
 	struct node *node;
 	const struct keeper *keeper; /* of the node; NULL: it has none */
@@ -26,6 +34,7 @@ struct ctl_control_config {
 	const char *path;
 	const char *version;
 	const struct log *log;
+	const struct ctl_sandbox *sandbox; /* NULL: none; may change meanwhile */
 	/* Somebody asked the device to end, and has got the answer. Must not close the control
 	 * socket: only note it. */
 	void (*stop)(void *ctx);
@@ -50,6 +59,8 @@ void ctl_control_turn(struct ctl_control *c, struct mono now);
 void ctl_control_reloaded(struct ctl_control *c, const char *file, const char *why);
 /* The device is about to end. */
 void ctl_control_stopping(struct ctl_control *c);
+/* As ctl_server_leave_file(). */
+void ctl_control_leave_file(struct ctl_control *c);
 /* Drops every client but those that asked for the end, and with them all references to peers.
  * Those learn of the end by ctl_control_close(), which may follow when the node is gone. The
  * loop is not run in between. */

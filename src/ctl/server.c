@@ -37,6 +37,7 @@ struct ctl_server {
 	struct ctl_server_config config;
 	char *path;
 	int fd;
+	bool leaves_file;
 	int spare_fd; /* for turning clients away when the process has no descriptor left */
 	uint64_t turn;
 	struct client *clients[CTL_CLIENTS_MAX];
@@ -303,7 +304,7 @@ close_listener(struct ctl_server *s)
 {
 	os_fd_close(&s->fd);
 	os_fd_close(&s->spare_fd);
-	enum weft_err err = os_file_remove(s->path);
+	enum weft_err err = s->leaves_file ? WEFT_OK : os_file_remove(s->path);
 	if (err && err != WEFT_ENOENT) {
 		log_warn(s->config.log, "%s: %s", s->path, weft_err_text(err));
 	}
@@ -411,6 +412,12 @@ ctl_server_sift(struct ctl_server *s, bool (*keep)(const void *state))
 			drop(s->clients[i]);
 		}
 	}
+}
+
+void
+ctl_server_leave_file(struct ctl_server *s)
+{
+	s->leaves_file = true;
 }
 
 void

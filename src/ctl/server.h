@@ -68,6 +68,8 @@ void ctl_server_wake(struct ctl_server *s);
 /* Drops the clients whose state keep() does not want. What there is to say unasked is written as
  * far as the socket has room. */
 void ctl_server_sift(struct ctl_server *s, bool (*keep)(const void *state));
+/* Whoever may, removes the socket: ctl_server_close() leaves it. */
+void ctl_server_leave_file(struct ctl_server *s);
 /* Drops every client and removes the socket. NULL is allowed. */
 void ctl_server_close(struct ctl_server *s);
 

@@ -206,6 +206,12 @@ ctl_uapi_open(struct node *n, struct os_loop *loop, const char *path, const stru
 }
 
 void
+ctl_uapi_leave_file(struct ctl_uapi *u)
+{
+	ctl_server_leave_file(u->server);
+}
+
+void
 ctl_uapi_close(struct ctl_uapi *u)
 {
 	if (!u) {

@@ -17,6 +17,8 @@ struct os_loop;
 /* Makes the folder of path if need be. Threads: the loop's, which calls everything of node. */
 WEFT_MUST_CHECK enum weft_err ctl_uapi_open(struct node *n, struct os_loop *loop, const char *path,
 	const struct log *log, struct ctl_uapi **out);
+/* As ctl_server_leave_file(). */
+void ctl_uapi_leave_file(struct ctl_uapi *u);
 void ctl_uapi_close(struct ctl_uapi *u);
 
 /* Applies a checked set. The device is locked for a few peers at a time. Returns an errno; when

@@ -9,6 +9,8 @@
 #include "node/node.h"
 #include "wire/conf.h"
 
+struct left_keeper;
+
 struct route_entry {
 	struct ip_prefix dst;
 	uint32_t table; /* 0: main */
@@ -16,10 +18,10 @@ struct route_entry {
 
 /* What was added to the kernel. The rules do not vanish with the interface. */
 struct apply_traces {
-	struct os_netlink *netlink; /* the node's */
-	const char *left_path;      /* node/left.h; NULL = nothing is noted */
-	bool is_private;            /* as of struct node_device */
-	struct route_entry *routes; /* sorted */
+	struct os_netlink *netlink;     /* the node's */
+	const struct left_keeper *left; /* NULL = nothing is noted */
+	bool is_private;                /* as of struct node_device */
+	struct route_entry *routes;     /* sorted */
 	size_t routes_n;
 	uint32_t table;            /* of the default route's rules; 0 = none */
 	bool has_rules[2];         /* IPv4, IPv6 */

@@ -149,7 +149,7 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 		goto undo_keeper;
 	}
 	apply_init(&k->traces, k->node);
-	k->traces.left_path = c->left_path;
+	k->traces.left = c->left;
 	e = names_init(&k->names, k->node, loop, &k->log);
 	if (e) {
 		goto undo_node;
@@ -158,17 +158,21 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 	if (e) {
 		goto undo_names;
 	}
-	if (c->conf) {
+	e = c->prepare ? c->prepare(c->ctx, k->node) : WEFT_OK;
+	if (!e && c->conf) {
 		e = put_conf(k, NULL, c->conf);
-		if (e) {
-			goto undo_watch;
-		}
+	}
+	if (e) {
+		goto undo_prepare;
 	}
 	k->conf = c->conf;
 	*out = k;
 	return WEFT_OK;
 
-undo_watch:
+undo_prepare:
+	if (c->unprepare) {
+		c->unprepare(c->ctx);
+	}
 	os_loop_del(loop, node_event_fd(k->node));
 	os_loop_del(loop, node_monitor_fd(k->node));
 undo_names:

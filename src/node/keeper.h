@@ -19,6 +19,7 @@
 
 struct conf;
 struct keeper;
+struct left_keeper;
 struct node;
 struct os_loop;
 struct os_netns;
@@ -33,12 +34,17 @@ struct keeper_config {
 	unsigned workers;      /* 0: as the configuration says, else auto */
 	bool has_aead;         /* aead overrides the configuration */
 	enum aead_backend aead;
-	const char *state_dir;  /* for the last timestamp sent; NULL = not persisted */
-	const char *left_path;  /* outlives the keeper: what outlives us is noted there
-				   (node/left.h); NULL */
-	struct os_netns *netns; /* of the interface; NULL = this thread's */
-	bool has_news;          /* node_take_news() is going to be called */
-	bool no_tun;            /* a veth pair instead of /dev/net/tun; with netns alone */
+	const char *state_dir;          /* for the last timestamp sent; NULL = not persisted */
+	const struct left_keeper *left; /* outlives the keeper: what outlives us is noted
+					   by it (node/left.h); NULL */
+	struct os_netns *netns;         /* of the interface; NULL = this thread's */
+	bool has_news;                  /* node_take_news() is going to be called */
+	bool no_tun;                    /* a veth pair instead of /dev/net/tun; with netns alone */
+	/* The node is there, with its threads, and nothing is configured: what must come before the
+	 * first packet. Its failure is keeper_new()'s; what it made is undone by the second, also
+	 * when a later step fails. Both NULL: nothing. */
+	enum weft_err (*prepare)(void *ctx, struct node *n);
+	void (*unprepare)(void *ctx);
 	/* The interface was deleted: the node does nothing any more. Must not free the keeper. */
 	void (*gone)(void *ctx);
 	/* node_take_news() may have something; NULL = nobody asks. Must not free the keeper. */

@@ -12,6 +12,13 @@
 struct log;
 struct os_netlink;
 
+/* Who keeps the note: the process itself, or the one that may. */
+struct left_keeper {
+	enum weft_err (*begin)(void *ctx, uint32_t table, bool has_v4);
+	void (*end)(void *ctx);
+	void *ctx;
+};
+
 /* Notes that rules to the table are going to be added, and with has_v4 what src_valid_mark was.
  * path ends in ".left"; those of other devices are in the same folder. */
 WEFT_MUST_CHECK enum weft_err left_begin(const char *path, uint32_t table, bool has_v4);

@@ -297,6 +297,7 @@ undo_device:
 undo_wake:
 	os_wake_fini(&n->wake);
 undo_node:
+	stamp_fini(&n->stamp);
 	news_fini(&n->news);
 	allies_fini(&n->allies);
 	troubles_fini(&n->troubles);
@@ -322,6 +323,7 @@ node_free(struct node *n)
 	free(n->mail.msgs);
 	free(n->mail.events);
 	news_fini(&n->news);
+	stamp_fini(&n->stamp);
 	os_wake_fini(&n->wake);
 	os_rwlock_fini(&n->lock);
 	free(n);
@@ -453,6 +455,28 @@ node_set_fwmark(struct node *n, uint32_t mark)
 		n->fwmark = mark;
 	}
 	return e;
+}
+
+struct thread_call {
+	void (*call)(void *ctx);
+	void *ctx;
+};
+
+static void
+run_call(struct runner *r, void *arg)
+{
+	const struct thread_call *c = arg;
+	(void)r;
+	c->call(c->ctx);
+}
+
+void
+node_call_on_threads(struct node *n, void (*call)(void *ctx), void *ctx)
+{
+	struct thread_call c = {call, ctx};
+	for (unsigned i = 0; i < n->runners_n; i++) {
+		runner_ask(&n->runners[i], run_call, &c);
+	}
 }
 
 int

@@ -51,6 +51,9 @@ WEFT_MUST_CHECK enum weft_err node_new(const struct node_config *c, struct node 
 /* Stops the workers and removes the interface. */
 void node_free(struct node *n);
 
+/* Runs call on each thread of the node, one after the other, and waits for it. */
+void node_call_on_threads(struct node *n, void (*call)(void *ctx), void *ctx);
+
 /* Readable when there is something for the control thread: then node_take_events(), and
  * node_is_gone() tells whether the node ended by itself (its interface was deleted). */
 int node_event_fd(const struct node *n);

@@ -351,10 +351,12 @@ begin_rules(struct route_change *r, const struct apply_traces *t, const struct l
 		}
 		r->to.has_rules[i] = is_wanted && !r->adds_rules[i];
 	}
-	if ((r->adds_rules[0] || r->adds_rules[1]) && t->left_path) {
-		enum weft_err e = left_begin(t->left_path, r->to.table, r->adds_rules[0]);
+	if ((r->adds_rules[0] || r->adds_rules[1]) && t->left) {
+		enum weft_err e = t->left->begin(t->left->ctx, r->to.table, r->adds_rules[0]);
 		if (e) {
-			log_error(log, "cannot write %s: %s", t->left_path, weft_err_text(e));
+			log_error(log,
+				"cannot note the rules of the default route in /run/weft: %s",
+				weft_err_text(e));
 			return e;
 		}
 	}
@@ -423,9 +425,8 @@ route_begin(struct node *n, const struct conf *c, uint32_t mark, const struct lo
 	const struct apply_traces *t, struct route_change *out)
 {
 	const struct node_device *dev = node_device_of(n);
-	*out = (struct route_change){.to = {.netlink = t->netlink,
-					     .left_path = t->left_path,
-					     .is_private = t->is_private}};
+	*out = (struct route_change){
+		.to = {.netlink = t->netlink, .left = t->left, .is_private = t->is_private}};
 	enum weft_err e = plan(c, mark, &out->to);
 	if (e) {
 		return e;
@@ -477,10 +478,10 @@ route_undo(struct apply_traces *t, const struct log *log)
 	for (unsigned i = 0; i < 2; i++) {
 		remove_rules(t, families[i], log);
 	}
-	if (t->left_path) {
-		left_end(t->left_path, t->netlink, log);
+	if (t->left) {
+		t->left->end(t->left->ctx);
 	}
 	free(t->routes);
 	*t = (struct apply_traces){
-		.netlink = t->netlink, .left_path = t->left_path, .is_private = t->is_private};
+		.netlink = t->netlink, .left = t->left, .is_private = t->is_private};
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "os/fd.h"
 #include "os/file.h"
 
 /* Decimal digits and a newline. */
@@ -15,7 +16,7 @@
 void
 stamp_load(struct stamp *s, const char *state_dir, const char *name, const struct log *log)
 {
-	*s = (struct stamp){0};
+	*s = (struct stamp){.fd = -1};
 	if (!state_dir) {
 		return;
 	}
@@ -27,11 +28,14 @@ stamp_load(struct stamp *s, const char *state_dir, const char *name, const struc
 	if (os_file_mkdir(state_dir, 0700)) {
 		log_debug(log, "%s: cannot make %s", name, state_dir);
 	}
-	char *text;
-	size_t len;
-	if (os_file_read(s->path, STAMP_TEXT_MAX, &text, &len)) {
+	char text[STAMP_TEXT_MAX + 1];
+	size_t len = 0;
+	enum weft_err e = os_file_open_record(s->path, 0600, &s->fd);
+	e = e ? e : os_file_read_record(s->fd, text, STAMP_TEXT_MAX, &len);
+	if (e || len == 0) {
 		return;
 	}
+	text[len] = 0;
 	char *end;
 	unsigned long long v = strtoull(text, &end, 10);
 	if (end == text || (*end != '\n' && *end != 0) || v < TAI64_BASE || v >= 2 * TAI64_BASE) {
@@ -39,7 +43,12 @@ stamp_load(struct stamp *s, const char *state_dir, const char *name, const struc
 	} else {
 		s->seconds = v;
 	}
-	free(text);
+}
+
+void
+stamp_fini(struct stamp *s)
+{
+	os_fd_close(&s->fd);
 }
 
 void
@@ -51,7 +60,8 @@ stamp_save(struct stamp *s, uint64_t seconds, const struct log *log)
 	}
 	char text[STAMP_TEXT_MAX];
 	int n = snprintf(text, sizeof(text), "%" PRIu64 "\n", seconds);
-	enum weft_err e = os_file_write_unsynced(s->path, text, (size_t)n, 0600);
+	/* All have as many digits. */
+	enum weft_err e = s->fd < 0 ? WEFT_EPERM : os_file_write_record(s->fd, text, (size_t)n);
 	if (e && !s->has_warned) {
 		s->has_warned = true;
 		log_warn(log,
@@ -64,7 +74,7 @@ stamp_save(struct stamp *s, uint64_t seconds, const struct log *log)
 void
 stamp_sync(const struct stamp *s, const struct log *log)
 {
-	if (s->path[0] != 0 && os_file_sync(s->path)) {
+	if (s->fd >= 0 && os_file_sync_record(s->fd)) {
 		log_debug(log, "cannot sync %s", s->path);
 	}
 }

@@ -12,8 +12,10 @@
 
 #define STAMP_PATH_MAX 128
 
+/* The file is opened once, so that a process may give up the right to do so. */
 struct stamp {
 	char path[STAMP_PATH_MAX]; /* empty: not persisted */
+	int fd;                    /* -1: it cannot be written */
 	uint64_t seconds;          /* TAI64N seconds; 0 = none known */
 	bool has_warned;
 };
@@ -23,6 +25,7 @@ void stamp_load(struct stamp *s, const char *state_dir, const char *name, const 
  * does, on the control thread, right after. Until then a loss of power, and of nothing less, undoes
  * it. */
 void stamp_save(struct stamp *s, uint64_t seconds, const struct log *log);
+void stamp_fini(struct stamp *s);
 /* Any thread. */
 void stamp_sync(const struct stamp *s, const struct log *log);
 

@@ -224,16 +224,49 @@ os_file_move(const char *from, const char *to)
 }
 
 enum weft_err
-os_file_sync(const char *path)
+os_file_open_record(const char *path, unsigned mode, int *fd)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
+	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
+	int f = open(path, flags);
+	if (f < 0 && errno == ENOENT) {
+		f = open(path, flags | O_CREAT, (mode_t)mode);
+		if (f >= 0) {
+			sync_folder_of(path);
+		}
+	}
+	if (f < 0) {
 		return os_error(errno);
 	}
-	enum weft_err err = fsync(fd) ? os_error(errno) : WEFT_OK;
-	os_fd_close(&fd);
-	sync_folder_of(path);
-	return err;
+	*fd = f;
+	return WEFT_OK;
+}
+
+enum weft_err
+os_file_read_record(int fd, void *out, size_t cap, size_t *len)
+{
+	ssize_t n = pread(fd, out, cap, 0);
+	if (n < 0) {
+		return os_error(errno);
+	}
+	*len = (size_t)n;
+	return WEFT_OK;
+}
+
+enum weft_err
+os_file_write_record(int fd, const void *data, size_t len)
+{
+	ssize_t n = pwrite(fd, data, len, 0);
+	if (n < 0) {
+		return os_error(errno);
+	}
+	/* What was there before may have been longer. */
+	return (size_t)n == len && ftruncate(fd, (off_t)len) == 0 ? WEFT_OK : WEFT_EIO;
+}
+
+enum weft_err
+os_file_sync_record(int fd)
+{
+	return fsync(fd) ? os_error(errno) : WEFT_OK;
 }
 
 enum weft_err

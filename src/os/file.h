@@ -15,10 +15,17 @@ WEFT_MUST_CHECK enum weft_err os_file_read(const char *path, size_t max, char **
 WEFT_MUST_CHECK enum weft_err os_file_write(
 	const char *path, const void *data, size_t len, unsigned mode);
 /* The same without waiting for the disk: survives the end of the process, not yet that of the
- * machine. os_file_sync() makes up for it. */
+ * machine. */
 WEFT_MUST_CHECK enum weft_err os_file_write_unsynced(
 	const char *path, const void *data, size_t len, unsigned mode);
-WEFT_MUST_CHECK enum weft_err os_file_sync(const char *path);
+/* A file of one short record that is written over and over, by whoever has it open. It is made
+ * where it is missing. */
+WEFT_MUST_CHECK enum weft_err os_file_open_record(const char *path, unsigned mode, int *fd);
+/* *len is 0 where nothing was written yet. */
+WEFT_MUST_CHECK enum weft_err os_file_read_record(int fd, void *out, size_t cap, size_t *len);
+/* Survives the end of the process, not yet that of the machine: os_file_sync_record(). */
+WEFT_MUST_CHECK enum weft_err os_file_write_record(int fd, const void *data, size_t len);
+WEFT_MUST_CHECK enum weft_err os_file_sync_record(int fd);
 /* Makes the folder and its parents; existing ones are left as they are. */
 WEFT_MUST_CHECK enum weft_err os_file_mkdir(const char *path, unsigned mode);
 /* path with the working folder before it, unless it begins with '/'. WEFT_EMSGSIZE. */

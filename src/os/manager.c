@@ -17,7 +17,7 @@
 #include "os/fd.h"
 
 enum weft_err
-os_manager_tell(const char *address, const char *text)
+os_manager_open(const char *address, int *fd)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	size_t len = strlen(address);
@@ -28,20 +28,28 @@ os_manager_tell(const char *address, const char *text)
 	if (address[0] == '@') {
 		at.sun_path[0] = 0;
 	}
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
+	int f = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (f < 0) {
 		return os_error(errno);
 	}
 	socklen_t at_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-	ssize_t n =
-		sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&at, at_len);
-	enum weft_err e = n < 0 ? os_error(errno) : WEFT_OK;
-	os_fd_close(&fd);
-	return e;
+	if (connect(f, (const struct sockaddr *)&at, at_len)) {
+		enum weft_err e = os_error(errno);
+		os_fd_close(&f);
+		return e;
+	}
+	*fd = f;
+	return WEFT_OK;
 }
 
 enum weft_err
-os_manager_tell_reloading(const char *address)
+os_manager_tell(int fd, const char *text)
+{
+	return send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 ? os_error(errno) : WEFT_OK;
+}
+
+enum weft_err
+os_manager_tell_reloading(int fd)
 {
 	char text[64];
 	struct timespec now; /* the manager compares with CLOCK_MONOTONIC, which stops in suspend */
@@ -50,7 +58,7 @@ os_manager_tell_reloading(const char *address)
 	}
 	int64_t us = now.tv_sec * (WEFT_NS_PER_S / WEFT_NS_PER_US) + now.tv_nsec / WEFT_NS_PER_US;
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRId64, us);
-	return os_manager_tell(address, text);
+	return os_manager_tell(fd, text);
 }
 
 bool

@@ -8,12 +8,14 @@
 
 #include "base/err.h"
 
-/* Sends assignments, one a line, to the manager's socket: address is NOTIFY_SOCKET of the
- * environment, a path or '@' and an abstract name. Never waits. WEFT_EINVAL: another kind of
- * address, or too long. */
-WEFT_MUST_CHECK enum weft_err os_manager_tell(const char *address, const char *text);
+/* A socket to the manager: address is NOTIFY_SOCKET of the environment, a path or '@' and an
+ * abstract name. Opened once, since it may be where this process has no way later. WEFT_EINVAL:
+ * another kind of address, or too long. */
+WEFT_MUST_CHECK enum weft_err os_manager_open(const char *address, int *fd);
+/* Sends assignments, one a line. Never waits. */
+WEFT_MUST_CHECK enum weft_err os_manager_tell(int fd, const char *text);
 /* "RELOADING=1" with the time that Type=notify-reload wants. */
-WEFT_MUST_CHECK enum weft_err os_manager_tell_reloading(const char *address);
+WEFT_MUST_CHECK enum weft_err os_manager_tell_reloading(int fd);
 /* Is fd the stream that JOURNAL_STREAM of the environment names as "DEVICE:INODE"? Lines there
  * may begin with their priority. */
 bool os_manager_is_journal(int fd, const char *stream);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,46 @@ os_daemon_fork(struct os_daemon *d)
 	return WEFT_OK;
 }
 
+enum weft_err
+os_process_split(const char *name, int *pid)
+{
+	pid_t child = fork();
+	if (child < 0) {
+		return os_error(errno);
+	}
+	if (child == 0) {
+		(void)prctl(PR_SET_NAME, name, 0, 0, 0);
+	}
+	*pid = (int)child;
+	return WEFT_OK;
+}
+
+void
+os_process_wait(int pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+}
+
+static void
+drop_null(struct os_daemon *d)
+{
+	/* A caller without standard files may have given it one of their places. */
+	if (d->null_fd > 2) {
+		os_fd_close(&d->null_fd);
+	}
+}
+
+void
+os_daemon_detach(struct os_daemon *d)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		(void)dup2(d->null_fd, fd); /* the copies are not close-on-exec */
+	}
+	(void)!chdir("/");
+	drop_null(d);
+}
+
 void
 os_daemon_report(struct os_daemon *d, int result, const char *text)
 {
@@ -103,14 +144,9 @@ os_daemon_report(struct os_daemon *d, int result, const char *text)
 	buf[0] = (uint8_t)result;
 	memcpy(buf + 1, text, len);
 	if (result == 0) {
-		for (int fd = 0; fd <= 2; fd++) {
-			(void)dup2(d->null_fd, fd); /* the copies are not close-on-exec */
-		}
-		(void)!chdir("/");
-	}
-	/* A caller without standard files may have given it one of their places. */
-	if (d->null_fd > 2) {
-		os_fd_close(&d->null_fd);
+		os_daemon_detach(d);
+	} else {
+		drop_null(d);
 	}
 	/* A parent that is gone does not matter: SIGPIPE is ignored by os_signal_block_all(). */
 	enum weft_err ignored = os_fd_write_all(d->report_fd, buf, 1 + len, MONO_NEVER);

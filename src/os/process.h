@@ -28,6 +28,9 @@ WEFT_MUST_CHECK enum weft_err os_daemon_fork(struct os_daemon *d);
  * files become /dev/null) and of the working folder. */
 void os_daemon_report(struct os_daemon *d, int result, const char *text);
 
+/* What result 0 does beside telling, in a further process of the child's. */
+void os_daemon_detach(struct os_daemon *d);
+
 /* In the child, before the report: is nobody waiting for it any more? */
 bool os_daemon_is_abandoned(const struct os_daemon *d);
 
@@ -37,6 +40,10 @@ struct os_process_stats {
 };
 /* pid 0: this process. */
 WEFT_MUST_CHECK enum weft_err os_process_stats(int pid, struct os_process_stats *out);
+/* Forks, before there are threads: *pid is 0 in the new process, which is called name. */
+WEFT_MUST_CHECK enum weft_err os_process_split(const char *name, int *pid);
+/* Waits for the end of a child. */
+void os_process_wait(int pid);
 int os_process_id(void);
 bool os_process_is_root(void);
 /* Lets this process open as many descriptors as it may; returns how many. */

@@ -103,6 +103,9 @@ program_run(const struct quick_host *h, const struct program *p, int *status)
 	struct mono limit = p->limit_ns == PROGRAM_ENDLESS
 				    ? MONO_NEVER
 				    : mono_add_ns(os_clock_mono(), p->limit_ns);
+	if (h->is_over && h->is_over(h->ctx)) {
+		return WEFT_ECANCELED;
+	}
 	enum weft_err e = os_child_start(&c, &r.child);
 	if (e) {
 		return e;

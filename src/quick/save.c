@@ -15,16 +15,8 @@
 #define PATH_BYTES 4096
 #define SUFFIX ".weft-save"
 
-/* A copy of what runs. */
-struct copy {
-	struct conf_state state;
-	struct conf_state_peer *peers;
-	struct ip_prefix *prefixes;
-	size_t prefixes_n;
-};
-
-static void
-fini(struct copy *c)
+void
+save_copy_fini(struct save_copy *c)
 {
 	if (c->peers) {
 		secret_wipe(c->peers, c->state.peers_n * sizeof(*c->peers));
@@ -48,7 +40,7 @@ count_prefixes(const struct wg_device *d)
 }
 
 static void
-take_peer(struct copy *c, const struct wg_peer *p, struct conf_state_peer *s)
+take_peer(struct save_copy *c, const struct wg_peer *p, struct conf_state_peer *s)
 {
 	struct wg_peer_info info;
 	wg_peer_info(p, &info);
@@ -68,7 +60,7 @@ take_peer(struct copy *c, const struct wg_peer *p, struct conf_state_peer *s)
 
 /* Under the lock. */
 static enum weft_err
-take_peers(struct copy *c, const struct wg_device *d)
+take_peers(struct save_copy *c, const struct wg_device *d)
 {
 	c->peers = calloc(wg_device_peer_count(d) + 1, sizeof(*c->peers));
 	c->prefixes = calloc(count_prefixes(d) + 1, sizeof(*c->prefixes));
@@ -83,16 +75,16 @@ take_peers(struct copy *c, const struct wg_device *d)
 	return WEFT_OK;
 }
 
-static enum weft_err
-take(struct node *n, const struct save_base *base, struct copy *c)
+enum weft_err
+save_copy_take(struct node *n, uint32_t mark, struct save_copy *c)
 {
 	struct node_facts facts;
-	*c = (struct copy){0};
+	*c = (struct save_copy){0};
 	node_facts(n, &facts);
 	c->state.listen_port = facts.listen_port;
 	c->state.has_listen_port = facts.is_port_fixed;
 	c->state.fwmark = facts.fwmark;
-	c->state.has_fwmark = facts.fwmark != base->mark;
+	c->state.has_fwmark = facts.fwmark != mark;
 	const struct wg_device *d = node_lock_shared(n);
 	enum weft_err e = take_peers(c, d);
 	node_unlock_shared(n);
@@ -101,10 +93,10 @@ take(struct node *n, const struct save_base *base, struct copy *c)
 
 static enum weft_err
 write_text(const char *path, const char *old, size_t old_len, const char *text, size_t len,
-	struct save_base *base, char *why, size_t cap)
+	uint64_t *sum, char *why, size_t cap)
 {
 	char other[PATH_BYTES + sizeof(SUFFIX)];
-	bool is_changed = conf_text_sum(old, old_len) != base->sum;
+	bool is_changed = conf_text_sum(old, old_len) != *sum;
 	if (!is_changed && len == old_len && memcmp(old, text, len) == 0) {
 		return WEFT_OK;
 	}
@@ -122,17 +114,16 @@ write_text(const char *path, const char *old, size_t old_len, const char *text, 
 			path, other);
 		return WEFT_EEXIST;
 	}
-	base->sum = conf_text_sum(text, len);
+	*sum = conf_text_sum(text, len);
 	return WEFT_OK;
 }
 
 enum weft_err
-save_write(struct node *n, const char *path, struct save_base *base, char *why, size_t cap)
+save_write(const struct conf_state *state, const char *path, uint64_t *sum, char *why, size_t cap)
 {
 	char real[PATH_BYTES];
 	char *old, *text;
 	size_t old_len, len;
-	struct copy c;
 	/* A symbolic link stays one. */
 	enum weft_err e = os_file_real(path, real, sizeof(real));
 	e = e ? e : os_file_read(real, CONF_BYTES_MAX, &old, &old_len);
@@ -140,14 +131,12 @@ save_write(struct node *n, const char *path, struct save_base *base, char *why, 
 		snprintf(why, cap, "cannot read %s: %s", path, weft_err_text(e));
 		return e;
 	}
-	e = take(n, base, &c);
-	e = e ? e : conf_edit(old, old_len, &c.state, &text, &len);
-	fini(&c);
+	e = conf_edit(old, old_len, state, &text, &len);
 	if (e) {
 		snprintf(why, cap, "%s is not saved: %s", path,
 			e == WEFT_EPARSE ? "it was changed and has faults" : weft_err_text(e));
 	} else {
-		e = write_text(real, old, old_len, text, len, base, why, cap);
+		e = write_text(real, old, old_len, text, len, sum, why, cap);
 		conf_text_free(text, len);
 	}
 	conf_text_free(old, old_len);

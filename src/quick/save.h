@@ -7,21 +7,28 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "wire/conf_edit.h"
 
-struct conf;
-struct log;
 struct node;
 
-/* The file as it was when it came into force. */
-struct save_base {
-	uint64_t sum;  /* conf_text_sum() */
-	uint32_t mark; /* of the sockets then: not worth saving when the file names none */
+/* A copy of what runs; it holds keys. */
+struct save_copy {
+	struct conf_state state;
+	struct conf_state_peer *peers;
+	struct ip_prefix *prefixes;
+	size_t prefixes_n;
 };
 
-/* Edits the file in place: comments, order and names of hosts stay. A file that was changed since
- * is left alone, and what would have been written goes to PATH.weft-save beside it: WEFT_EEXIST.
- * why has cap bytes for what failed. After success base is that of the new file. */
+/* mark: of the sockets when the file came into force, not worth saving where the file names none.
+ * save_copy_fini() is due in any case. */
+WEFT_MUST_CHECK enum weft_err save_copy_take(struct node *n, uint32_t mark, struct save_copy *out);
+void save_copy_fini(struct save_copy *c);
+
+/* Edits the file in place: comments, order and names of hosts stay. *sum is conf_text_sum() of the
+ * file as it was when it came into force, and after success that of the new one. A file that was
+ * changed since is left alone, and what would have been written goes to PATH.weft-save beside it:
+ * WEFT_EEXIST. why has cap bytes for what failed. */
 WEFT_MUST_CHECK enum weft_err save_write(
-	struct node *n, const char *path, struct save_base *base, char *why, size_t cap);
+	const struct conf_state *state, const char *path, uint64_t *sum, char *why, size_t cap);
 
 #endif
