@@ -299,7 +299,11 @@ fec_controller_init(struct fec_controller *c, const struct fec_policy *p)
 void
 fec_controller_set_policy(struct fec_controller *c, const struct fec_policy *p)
 {
-	if (p->mode != c->policy.mode) {
+	/* Between auto and a fixed share what is known of the line stays. Forgotten beside a guard
+	 * that a full queue has loaded, each loss of the line would be taken for one of the queue.
+	 */
+	bool was_off = c->policy.mode == FEC_MODE_OFF, is_off = p->mode == FEC_MODE_OFF;
+	if (was_off != is_off) {
 		c->is_armed = false;
 		fec_estimate_reset(&c->all);
 		fec_estimate_reset(&c->calm);

@@ -538,6 +538,28 @@ fixed_is_always_ahead_and_unguarded(void **state)
 	assert_int_equal(p.c.plan.why, FEC_WHY_OFF);
 }
 
+/* A fast flow under a fixed share fills the queue now and then, and leaves the guard loaded. */
+static void
+from_a_fixed_share_to_auto_the_line_stays_known(void **state)
+{
+	(void)state;
+	static const struct fec_policy fixed = {.mode = FEC_MODE_FIXED, .percent = 10};
+	static struct path p;
+	path_init(&p, 4000, 10, 141);
+	fec_controller_set_policy(&p.c, &fixed);
+	p.loss = 0.05;
+	path_send(&p, 20000);
+	p.queue_ns = 45 * WEFT_NS_PER_MS;
+	path_send(&p, 2000);
+	assert_true(p.c.guard.is_loaded);
+	fec_controller_set_policy(&p.c, &automatic);
+	assert_true(p.c.is_armed);
+	assert_int_equal(p.c.plan.why, FEC_WHY_AHEAD);
+	assert_true(p.c.plan.classes[LARGE].ahead > 0.08);
+	path_send(&p, 2000);
+	assert_int_equal(p.c.plan.why, FEC_WHY_AHEAD);
+}
+
 static void
 classes_are_dense_or_sparse_each_by_itself(void **state)
 {
@@ -588,6 +610,7 @@ main(void)
 		cmocka_unit_test(clocks_that_drift_do_not_look_like_a_queue),
 		cmocka_unit_test(a_longer_path_is_learnt_in_a_pause),
 		cmocka_unit_test(fixed_is_always_ahead_and_unguarded),
+		cmocka_unit_test(from_a_fixed_share_to_auto_the_line_stays_known),
 		cmocka_unit_test(classes_are_dense_or_sparse_each_by_itself),
 		cmocka_unit_test(every_reason_has_a_name_and_a_sentence),
 	};
