@@ -351,7 +351,9 @@ parse_options(struct options *o, int argc, char **argv)
 	o->names_n = (size_t)(argc - optind);
 	for (size_t i = 0; i < o->names_n; i++) {
 		if (!is_case(o->names[i])) {
-			fprintf(stderr, "weft bench: no bench is named %s (--list)\n", o->names[i]);
+			fprintf(stderr,
+				"weft bench: no bench is named %s; see `weft bench --list`\n",
+				o->names[i]);
 			return false;
 		}
 	}

@@ -230,7 +230,11 @@ check_file(struct check *k, const char *file)
 	enum weft_err e = os_file_read(
 		strcmp(file, "-") == 0 ? "/dev/stdin" : file, CONF_BYTES_MAX, &text, &len);
 	if (e) {
-		fprintf(stderr, "weft: %s: %s\n", file, weft_err_text(e));
+		/* `weft up office` knows where to look, this does not. */
+		bool is_name = e == WEFT_ENOENT && !strchr(file, '/') && !strchr(file, '.');
+		fprintf(stderr, "weft: %s: %s%s%s%s\n", file, weft_err_text(e),
+			is_name ? "; a FILE is wanted, such as /etc/wireguard/" : "",
+			is_name ? file : "", is_name ? ".conf" : "");
 		return 2;
 	}
 	int rc = check_text(k, file, text, len);

@@ -109,12 +109,18 @@ main(int argc, char **argv)
 		return CLI_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-		strcmp(argv[1], "help") == 0) {
+		(strcmp(argv[1], "help") == 0 && argc == 2)) {
 		print_help(stdout);
 		return CLI_OK;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		return version_main(1, argv);
+	}
+	/* weft help COMMAND is weft COMMAND --help */
+	char option[] = "--help", *help[] = {argv[0], argv[argc - 1], option, NULL};
+	if (strcmp(argv[1], "help") == 0) {
+		argv = help;
+		argc = 3;
 	}
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(commands); i++) {
 		if (strcmp(argv[1], commands[i].name) == 0) {

@@ -261,6 +261,9 @@ nc_tcp(struct nc *n)
 		return CLI_FAILED;
 	}
 	if (n->o->is_probe) {
+		/* A peer that never hears of the end would wait for it for ever. */
+		os_stream_finish(fd);
+		drain(n, fd);
 		os_fd_close(&fd);
 		return CLI_OK;
 	}
