@@ -361,9 +361,7 @@ note_times(struct fec_controller *c, struct mono now, const struct fec_report *r
 	}
 	c->rtt_ns = c->has_rtt_sample ? c->rtt_ns + (r->rtt_ns - c->rtt_ns) / 8 : r->rtt_ns;
 	c->has_rtt_sample = true;
-	if (c->guard.rtt_least_ns == 0 || r->rtt_ns < c->guard.rtt_least_ns) {
-		c->guard.rtt_least_ns = r->rtt_ns;
-	}
+	fec_guard_rtt(&c->guard, r->rtt_ns);
 	if (r->lost > 0) {
 		fec_guard_sample(&c->guard, now, &r->sample);
 	}

@@ -421,7 +421,9 @@ fec_decoder_take(struct fec_decoder *d, struct mono now, struct fec_out *out)
 		out->arena_used += p->len;
 		pass(out, &(struct fec_packet){at, p->len, p->ecn, p->is_recovered, p->counter});
 		if (!p->is_recovered) {
-			uint64_t ns = (uint64_t)(now.ns - p->since_ns);
+			/* Another worker's turn may have begun before the one that held it. */
+			int64_t held_ns = now.ns - p->since_ns;
+			uint64_t ns = held_ns > 0 ? (uint64_t)held_ns : 0;
 			d->stats.held++;
 			d->stats.hold_ns_sum += ns;
 			d->stats.hold_ns_max =

@@ -90,12 +90,46 @@ is_calm(const struct fec_guard *g, struct mono now, const struct fec_guard_sampl
 	return was_calm_lately && sample->behind_ns <= BEHIND_NS;
 }
 
+/* Clocks are read once a turn. A machine that stands still between that and its look at the socket
+ * takes what comes then for as much older, and the path for faster than it is: a level that is too
+ * low by milliseconds would find a queue for ever. So one alone is not believed, but two in a row,
+ * and of these the higher. */
 static void
 note_level(struct fec_guard *g, uint32_t delay_us, bool after_pause)
 {
-	if (!g->has_least || after_pause || above(g, delay_us) < 0) {
+	int64_t over = above(g, delay_us);
+	if (!g->has_least || (after_pause && over > 0)) {
 		g->least_us = delay_us;
 		g->has_least = true;
+		g->has_lower = false;
+	} else if (over >= 0) {
+		g->has_lower = false;
+	} else if (!g->has_lower) {
+		g->lower_us = delay_us;
+		g->has_lower = true;
+	} else {
+		bool is_higher = over > above(g, g->lower_us);
+		uint32_t other = is_higher ? g->lower_us : delay_us;
+		g->least_us = is_higher ? delay_us : g->lower_us;
+		g->lower_us = other;
+	}
+}
+
+/* Likewise. */
+void
+fec_guard_rtt(struct fec_guard *g, int64_t rtt_ns)
+{
+	if (g->rtt_least_ns == 0) {
+		g->rtt_least_ns = rtt_ns;
+	} else if (rtt_ns >= g->rtt_least_ns) {
+		g->rtt_lower_ns = 0;
+	} else {
+		int64_t lower = g->rtt_lower_ns;
+		bool is_second = lower != 0;
+		g->rtt_lower_ns = is_second && lower < rtt_ns ? lower : rtt_ns;
+		if (is_second) {
+			g->rtt_least_ns = lower > rtt_ns ? lower : rtt_ns;
+		}
 	}
 }
 
@@ -140,12 +174,14 @@ fec_guard_sample(struct fec_guard *g, struct mono now, const struct fec_guard_sa
 	bool was_calm_lately = g->has_least && mono_diff_ns(now, g->at) < RECENT_NS &&
 			       g->queue_us < fec_guard_threshold_us(g) / 2;
 	creep(g, now);
-	note_level(g, sample->delay_us, sample->after_pause);
-	if (sample->has_edge) {
-		note_level(g, sample->edge_delay_us, false);
-	}
+	/* Both may have come in one moment: they are one sample. */
+	bool is_edge_lower = sample->has_edge && !sample->after_pause &&
+			     (int32_t)(sample->edge_delay_us - sample->delay_us) < 0;
+	note_level(
+		g, is_edge_lower ? sample->edge_delay_us : sample->delay_us, sample->after_pause);
 	bool has_edge = sample->has_edge && !is_stall(sample);
-	g->queue_us = above(g, has_edge ? sample->edge_delay_us : sample->delay_us);
+	int64_t queue_us = above(g, has_edge ? sample->edge_delay_us : sample->delay_us);
+	g->queue_us = queue_us > 0 ? queue_us : 0;
 	if (g->queue_us > fec_guard_threshold_us(g)) {
 		blame(g, now);
 	} else if (is_calm(g, now, sample, has_edge, was_calm_lately)) {

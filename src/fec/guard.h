@@ -23,11 +23,14 @@
 struct fec_guard {
 	uint32_t least_us; /* receiver's clock less ours, of a packet that met no queue; mod 2^32 */
 	bool has_least;
+	uint32_t lower_us; /* has_lower: the last sample fell below the least, by itself so far */
+	bool has_lower;
 	int64_t creep_ns;         /* time not yet turned into forgetting */
 	struct mono at;           /* of the last sample */
 	int64_t queue_us;         /* of the last sample; >= 0 */
 	struct mono loaded_at;    /* when a standing queue was last seen; 0 = never */
 	int64_t rtt_least_ns;     /* 0 = unknown */
+	int64_t rtt_lower_ns;     /* the last, if below the least; 0 = it was not */
 	bool is_loaded;           /* losses come with a standing queue */
 	bool is_suspect;          /* the last one did, or may have */
 	unsigned votes;           /* guilty ones without a calm one among them */
@@ -41,6 +44,8 @@ void fec_guard_reset(struct fec_guard *g);
  * a queue itself does not raise the level. */
 void fec_guard_set_path(
 	struct fec_guard *g, struct mono now, int64_t rtt_ns, int64_t clock_diff_us);
+/* A round trip that was measured. */
+void fec_guard_rtt(struct fec_guard *g, int64_t rtt_ns);
 /* A packet that arrived behind a loss. */
 struct fec_guard_sample {
 	uint32_t delay_us; /* arrival (receiver's clock) less departure (ours), modulo 2^32 */

@@ -139,6 +139,41 @@ an_edge_that_is_not_believed_does_not_acquit(void **state)
 	assert_true(s.g.is_loaded);
 }
 
+/* What came while the machine stood still behind its look at the clock. */
+static void
+one_that_seems_faster_than_the_path_does_not_move_the_level(void **state)
+{
+	(void)state;
+	struct story s;
+	story_begin(&s);
+	for (int i = 0; i < 50; i++) {
+		pass_ms(&s, 100);
+		loss_at(&s, (uint32_t)(i % 2 ? 300 : -5 * MS));
+		assert_in_range(s.g.queue_us, 0, 500);
+		assert_false(s.g.is_loaded || s.g.is_suspect);
+	}
+	/* A path that has become shorter: the higher of two, then the least of all. */
+	loss_at(&s, (uint32_t)(-3 * MS));
+	loss_at(&s, (uint32_t)(-2 * MS));
+	assert_int_equal(s.g.least_us, LEAST - 2 * MS);
+	loss_at(&s, (uint32_t)(-3 * MS));
+	assert_int_equal(s.g.least_us, LEAST - 3 * MS);
+}
+
+static void
+one_short_round_trip_is_not_the_least(void **state)
+{
+	(void)state;
+	struct story s;
+	story_begin(&s);
+	fec_guard_rtt(&s.g, 4 * WEFT_NS_PER_MS);
+	fec_guard_rtt(&s.g, 11 * WEFT_NS_PER_MS);
+	fec_guard_rtt(&s.g, 5 * WEFT_NS_PER_MS);
+	assert_int_equal(s.g.rtt_least_ns, 10 * WEFT_NS_PER_MS);
+	fec_guard_rtt(&s.g, 6 * WEFT_NS_PER_MS);
+	assert_int_equal(s.g.rtt_least_ns, 6 * WEFT_NS_PER_MS);
+}
+
 static void
 slow_pings_acquit_after_a_few_losses(void **state)
 {
@@ -175,6 +210,8 @@ main(void)
 		cmocka_unit_test(moments_between_calm_losses_are_no_queue),
 		cmocka_unit_test(what_arrives_all_at_once_stood_in_no_queue),
 		cmocka_unit_test(an_edge_that_is_not_believed_does_not_acquit),
+		cmocka_unit_test(one_that_seems_faster_than_the_path_does_not_move_the_level),
+		cmocka_unit_test(one_short_round_trip_is_not_the_least),
 		cmocka_unit_test(slow_pings_acquit_after_a_few_losses),
 	};
 	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
