@@ -30,6 +30,7 @@ wg_session_new(struct wg_peer *peer, struct mono now, bool is_initiator,
 	atomic_init(&s->next_counter, 0);
 	atomic_flag_clear(&s->is_window_taken);
 	wg_replay_init(&s->window);
+	s->taken = 0;
 	aead_key_init(
 		&s->send[AEAD_CIPHER_CHACHA20_POLY1305], AEAD_CIPHER_CHACHA20_POLY1305, keys->send);
 	aead_key_init(

@@ -114,6 +114,8 @@ def peers():
         p.add("nowhere", "192.0.2.9:7")
         p.add("deaf")                 # calls and does not hear
         p.add("past")                 # was started with a clock that was ahead
+        p.add("lossy")
+        p.conf.peers[-1].extra.append("Fec = off")
         p.add("idle", f"{p.net.b4}:39997")
         p.add("wide", f"{p.net.b4}:39996", allowed=["10.88.0.0/16"])
         p.add("narrow", f"{p.net.b4}:39995", allowed=["10.88.7.0/24"])
@@ -135,6 +137,7 @@ def peers():
         p.serve("psk", psk=genpsk())
         p.serve("wrong", private=keys().private)
         p.serve("forbidden")
+        p.serve("lossy")
         yield p
 
 
@@ -221,6 +224,16 @@ def test_mtu_of_the_path(peers):
         peers.net.a.ip("link set dev eth0 mtu 1500")
     assert x.facts["path"] == {"has_route": True, "interface": "eth0", "mtu": 1300}
     assert peers.why("well").flows
+
+
+def test_loss_while_recovery_is_off(peers):
+    wait_ping(peers.net.a, peers.addresses["lossy"])
+    fault = Fault(peers.net.r, "loss", "meta l4proto udp numgen inc mod 10 < 1")
+    with peers.net.b.udp_socket(peers.addresses["lossy"]) as s:
+        for _ in range(400):
+            s.sendto(b"x", ("10.99.0.1", 9))
+    peers.expect("lossy", "loss", "of the present keys did not come", "fec auto", severity="loss")
+    fault.remove()
 
 
 def test_source_that_is_not_the_peers(peers):
