@@ -307,10 +307,11 @@ enter_sandbox(struct server *s)
 /* Sockets of control and metrics are open before the rights to open them go, and those go before a
  * packet can come: the loop does not turn before the keeper is there. */
 static enum weft_err
-prepare(void *ctx, struct node *n)
+prepare(void *ctx, struct keeper *k)
 {
 	struct server *s = ctx;
-	s->node = n;
+	s->keeper = k;
+	s->node = keeper_node(k);
 	enum weft_err e = open_control(s);
 	if (e && s->sink->last_error[0] == 0) {
 		log_error(&s->log, "%s: cannot open its control sockets: %s", s->o->name,
@@ -332,6 +333,7 @@ unprepare(void *ctx)
 	}
 	ctl_control_close(s->control);
 	s->control = NULL;
+	s->keeper = NULL;
 	s->node = NULL;
 }
 
@@ -359,7 +361,6 @@ start_keeper(struct server *s)
 		return e;
 	}
 	o->conf = NULL; /* the keeper's */
-	s->node = keeper_node(s->keeper);
 	steward_set_turn(&s->steward, turn);
 	return WEFT_OK;
 }

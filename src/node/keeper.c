@@ -158,7 +158,7 @@ keeper_new(const struct keeper_config *c, struct os_loop *loop, struct keeper **
 	if (e) {
 		goto undo_names;
 	}
-	e = c->prepare ? c->prepare(c->ctx, k->node) : WEFT_OK;
+	e = c->prepare ? c->prepare(c->ctx, k) : WEFT_OK;
 	if (!e && c->conf) {
 		e = put_conf(k, NULL, c->conf);
 	}

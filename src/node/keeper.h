@@ -42,8 +42,8 @@ struct keeper_config {
 	bool no_tun;                    /* a veth pair instead of /dev/net/tun; with netns alone */
 	/* The node is there, with its threads, and nothing is configured: what must come before the
 	 * first packet. Its failure is keeper_new()'s; what it made is undone by the second, also
-	 * when a later step fails. Both NULL: nothing. */
-	enum weft_err (*prepare)(void *ctx, struct node *n);
+	 * when a later step fails, and then the keeper is gone. Both NULL: nothing. */
+	enum weft_err (*prepare)(void *ctx, struct keeper *k);
 	void (*unprepare)(void *ctx);
 	/* The interface was deleted: the node does nothing any more. Must not free the keeper. */
 	void (*gone)(void *ctx);
