@@ -34,7 +34,7 @@
  * otherwise once in so long. Less CPU time than this in between is nothing, and a greater share of
  * the time than this is traffic. */
 #define TRIM_SOON_NS (3 * WEFT_NS_PER_S)
-#define TRIM_NS (30 * WEFT_NS_PER_S)
+#define TRIM_NS (10 * WEFT_NS_PER_S)
 #define TRIM_IDLE_CPU_NS (1 * WEFT_NS_PER_MS)
 #define TRIM_BUSY_SHARE 300
 

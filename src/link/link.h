@@ -32,6 +32,7 @@ struct link_rx {
 	uint32_t len;
 	uint16_t seg;         /* datagram length, >= 1; the last may be shorter */
 	uint8_t ecn;          /* of the outer header */
+	bool is_behind_drop;  /* the socket has dropped some since the one before */
 	struct endpoint from; /* with src = the local address it came to */
 };
 

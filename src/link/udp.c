@@ -25,8 +25,10 @@
 #define RX_TOUCH_BYTES 65536u
 
 struct rx_socket {
-	int fd; /* -1: none */
-	uint32_t dropped_seen;
+	int fd;                /* -1: none */
+	uint32_t dropped_seen; /* of the kernel's counter, however it was learnt */
+	uint32_t dropped_told; /* by the last message: link_udp_sync() runs ahead of those */
+	bool is_behind_drop;   /* of the next entry */
 };
 
 struct link_udp {
@@ -82,6 +84,8 @@ take_message(struct link_udp *l, struct rx_socket *s, unsigned i, struct link_rx
 	link_udpmsg_decode(&l->msgs[i].msg_hdr, &info);
 	if (info.has_dropped) {
 		note_dropped(l, s, info.dropped);
+		s->is_behind_drop |= info.dropped != s->dropped_told;
+		s->dropped_told = info.dropped;
 	}
 	uint32_t len = l->msgs[i].msg_len; /* MSG_TRUNC: the true length */
 	if (len == 0) {
@@ -105,8 +109,10 @@ take_message(struct link_udp *l, struct rx_socket *s, unsigned i, struct link_rx
 		.len = len,
 		.seg = (uint16_t)seg,
 		.ecn = info.ecn,
+		.is_behind_drop = s->is_behind_drop,
 		.from = info.from,
 	};
+	s->is_behind_drop = false;
 	return true;
 }
 

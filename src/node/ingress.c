@@ -160,6 +160,34 @@ take_received(struct worker *w, struct ingress_job *j, struct wg_time now)
 	return true;
 }
 
+static void
+note_empty(struct worker *w)
+{
+	uint64_t now = w->link->stats.rx_datagrams;
+	if (now != w->empty_at) {
+		w->empty_before = w->empty_at;
+		w->empty_at = now;
+	}
+}
+
+/* The socket may have been full before the newest datagram. That one may have come when all that
+ * was in front of it had been taken. */
+static bool
+was_full(const struct worker *w)
+{
+	return w->link->stats.rx_datagrams - w->empty_before >= FULL_SOCKET_MIN;
+}
+
+static bool
+is_behind_drop(const struct link_rx *rx, size_t n)
+{
+	bool is = false;
+	for (size_t i = 0; i < n; i++) {
+		is |= rx[i].is_behind_drop;
+	}
+	return is;
+}
+
 bool
 ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *is_empty)
 {
@@ -167,7 +195,6 @@ ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *
 	j->runs_n = 0;
 	j->buf_used = 0;
 	j->looks = 0;
-	const struct link_stats *stats = &w->link->stats;
 	*is_empty = false;
 	os_rwlock_read_lock(w->env.lock);
 	while (take_received(w, j, now)) {
@@ -176,16 +203,14 @@ ingress_fill(struct worker *w, struct ingress_job *j, struct wg_time now, bool *
 			break;
 		}
 		w->rx_i = 0;
-		uint64_t dropped = stats->drops.n[DROP_LINK_RX_OVERFLOW];
 		enum weft_err e = w->link->ops->receive(w->link, w->rx, JOB_RX_MAX, &w->rx_n);
 		if (e) {
 			w->rx_n = 0;
-			w->empty_at = stats->rx_datagrams;
+			note_empty(w);
 			*is_empty = true;
 			break;
 		}
-		w->has_overflow |= stats->drops.n[DROP_LINK_RX_OVERFLOW] != dropped &&
-				   stats->rx_datagrams - w->empty_at >= FULL_SOCKET_MIN;
+		w->has_overflow |= was_full(w) && is_behind_drop(w->rx, w->rx_n);
 	}
 	os_rwlock_read_unlock(w->env.lock);
 	j->has_overflow = w->has_overflow;

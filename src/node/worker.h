@@ -85,8 +85,9 @@ struct worker {
 	struct link_rx rx[JOB_RX_MAX];
 	size_t rx_n, rx_i; /* entries rx_i.. are not yet taken */
 	bool has_overflow; /* the socket has dropped some just before these */
-	uint64_t empty_at; /* datagrams received when the socket was last found empty */
-	size_t rx_off;     /* bytes of entry rx_i already taken */
+	/* Datagrams received when the socket was last found empty, and at the time before. */
+	uint64_t empty_at, empty_before;
+	size_t rx_off; /* bytes of entry rx_i already taken */
 	struct ingress_job *ingress;
 	struct gro_pkt *pkts; /* on their way to the port, in order */
 	size_t pkts_n;

@@ -51,7 +51,8 @@ struct got {
 	size_t len;
 	size_t datagrams;
 	size_t entries;
-	size_t of_seg; /* datagrams of the length of their entry's seg */
+	size_t of_seg;      /* datagrams of the length of their entry's seg */
+	size_t behind_drop; /* entries that the socket dropped some before */
 	struct link_rx last;
 };
 
@@ -64,6 +65,7 @@ take_entry(struct got *g, const struct link_rx *rx)
 	g->len += rx->len;
 	g->datagrams += (rx->len + rx->seg - 1) / rx->seg;
 	g->entries++;
+	g->behind_drop += rx->is_behind_drop;
 	g->last = *rx;
 }
 
@@ -401,10 +403,17 @@ drops_at_a_full_socket_are_counted(void **state)
 	assert_true(dropped > 0 && dropped < 500);
 	struct got g = {.bytes = back, .cap = sizeof(back)};
 	receive_some(b, &g, 500 - dropped);
-	/* The same drops are told again by the control message of a later datagram. */
+	assert_int_equal(g.behind_drop, 0);
+	/* The same drops are told again by the control message of a later datagram, and it is the
+	 * one behind the gap. */
 	run.len = 1000;
 	a->ops->send(a, &run, 1);
 	receive_some(b, &g, 500 - dropped + 1);
+	assert_int_equal(g.behind_drop, 1);
+	assert_true(g.last.is_behind_drop);
+	a->ops->send(a, &run, 1);
+	receive_some(b, &g, 500 - dropped + 2);
+	assert_int_equal(g.behind_drop, 1);
 	link_udp_sync(b);
 	assert_int_equal(b->stats.drops.n[DROP_LINK_RX_OVERFLOW], dropped);
 	a->ops->close(a);

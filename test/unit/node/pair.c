@@ -78,7 +78,13 @@ static enum weft_err
 filter_receive(struct link *l, struct link_rx *rx, size_t cap, size_t *n)
 {
 	struct pair_filter *f = (struct pair_filter *)l;
-	return f->inner->ops->receive(f->inner, rx, cap, n);
+	enum weft_err e = f->inner->ops->receive(f->inner, rx, cap, n);
+	f->base.stats.rx_datagrams = f->inner->stats.rx_datagrams;
+	if (!e) {
+		rx[0].is_behind_drop = f->has_dropped;
+		f->has_dropped = false;
+	}
+	return e;
 }
 
 static void

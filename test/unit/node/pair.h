@@ -35,6 +35,7 @@ struct pair_filter {
 	struct rng *rng;
 	double loss;
 	uint64_t lost, marked; /* datagrams; those of data that are marked as AES-256-GCM */
+	bool has_dropped;      /* the next one received is told to be behind a drop */
 };
 
 struct pair {

@@ -329,6 +329,53 @@ set_policy(struct pair *p, unsigned i, const struct ally_policy *policy, struct 
 }
 
 /* Both ends learn of it, whoever began the session: the next one has it. */
+/* What node 1 counts of n packets of one batch and, when it has emptied its socket, of one more
+ * that is behind another that never came, of which the kernel counts a drop. */
+static struct fec_recovery_stats
+drop_behind(unsigned n)
+{
+	const struct ally_policy *const both[2] = {&open_policy, &open_policy};
+	struct pair p;
+	int64_t ms = 1000;
+	struct ally_info info;
+	pair_init_allied(&p, 1, 12, both);
+	meet(&p, &ms);
+	for (int i = 0; i < 4; i++) {
+		pair_run(&p, at_ms(++ms), 2);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(pair_inject(&p, 0, 0, 1, i, 100));
+	}
+	pair_run(&p, at_ms(++ms), 4);
+	p.filters[0][0].loss = 1;
+	assert_true(pair_inject(&p, 0, 0, 1, n, 100));
+	pair_run(&p, at_ms(++ms), 2);
+	assert_int_equal(p.filters[0][0].lost, 1);
+	p.filters[0][0].loss = 0;
+	p.filters[1][0].has_dropped = true;
+	assert_true(pair_inject(&p, 0, 0, 1, n + 1, 100));
+	for (int i = 0; i < 100; i++) {
+		pair_run(&p, at_ms(++ms), 1);
+	}
+	ally_info(pair_peer(&p, 1), &info);
+	assert_false(p.filters[1][0].has_dropped);
+	pair_fini(&p);
+	return info.fec;
+}
+
+/* A full socket has drops behind all that it holds, and a datagram with a wrong checksum, which the
+ * kernel counts as well, has not. */
+static void
+recover_tells_a_full_socket_from_a_loss_of_the_path(void **state)
+{
+	(void)state;
+	struct fec_recovery_stats full = drop_behind(20), wrong = drop_behind(2);
+	assert_int_equal(full.rx.lost, 0);
+	assert_int_equal(full.rx.overflowed, 1);
+	assert_int_equal(wrong.rx.lost, 1);
+	assert_int_equal(wrong.rx.overflowed, 0);
+}
+
 static void
 recover_follows_policies_that_change_in_a_session(void **state)
 {
@@ -567,6 +614,7 @@ main(void)
 		cmocka_unit_test(recover_brings_back_what_a_lossy_link_takes),
 		cmocka_unit_test(recover_works_with_four_workers),
 		cmocka_unit_test(recover_is_told_of_counters_in_order_by_four_threads),
+		cmocka_unit_test(recover_tells_a_full_socket_from_a_loss_of_the_path),
 		cmocka_unit_test(recover_follows_policies_that_change_in_a_session),
 		cmocka_unit_test(recover_lets_go_of_a_removed_peer),
 		cmocka_unit_test(recover_drops_frames_of_unknown_types),
