@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -60,17 +61,25 @@ world_expect(enum weft_err e, enum weft_err expected, const struct weft_detail *
 	}
 }
 
-/* A UDP port that is free now. */
+/* A UDP port of both families that is free now, and not among those that the kernel gives to
+ * programs beside this one. */
 static uint16_t
 free_port(void)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	uint16_t port = world_bound_port(fd);
-	close(fd);
-	return port;
+	for (;;) {
+		uint16_t port;
+		assert_int_equal(getrandom(&port, sizeof(port), 0), sizeof(port));
+		port = (uint16_t)(10000 + port % 20000);
+		struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+		int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		assert_true(fd >= 0);
+		int e = bind(fd, (struct sockaddr *)&at, sizeof(at));
+		assert_true(e == 0 || errno == EADDRINUSE);
+		close(fd);
+		if (e == 0) {
+			return port;
+		}
+	}
 }
 
 char *
