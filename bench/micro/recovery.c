@@ -88,7 +88,7 @@ protect(void *ctx, uint64_t n)
 		for (; s->due >= 1; s->due--) {
 			fec_encoder_expect(s->e, s->counter, (unsigned)s->due);
 			s->is_failed |=
-				fec_encoder_ahead(s->e, WIRE_EXT_CLASS_LARGE, WINDOW,
+				fec_encoder_ahead(s->e, WIRE_EXT_CLASS_LARGE, WINDOW, 0,
 					WIRE_EXT_WHY_AHEAD,
 					&(struct fec_place){s->counter, s->frame, FRAME_MAX}) == 0;
 			s->counter++;
@@ -146,7 +146,7 @@ record_frames(struct receiver *r, double loss)
 		for (due += 2 * loss; due >= 1; due--) {
 			f = &r->frames[r->n];
 			*f = (struct frame){.is_lost = rng_is_hit(&rng, loss)};
-			f->len = (uint16_t)fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, WINDOW,
+			f->len = (uint16_t)fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, WINDOW, 0,
 				WIRE_EXT_WHY_AHEAD,
 				&(struct fec_place){FIRST + r->n, f->bytes, FRAME_MAX});
 			r->n++;

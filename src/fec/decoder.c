@@ -75,8 +75,6 @@ fec_decoder_set_rtt(struct fec_decoder *d, int64_t rtt_ns)
 {
 	d->rtt_ns = rtt_ns > 0 ? rtt_ns : RTT_UNKNOWN_NS;
 	d->grace_ns = d->rtt_ns / 16 > GRACE_MIN_NS ? d->rtt_ns / 16 : GRACE_MIN_NS;
-	d->hold_ns =
-		d->rtt_ns + HOLD_MARGIN_NS < HOLD_MAX_NS ? d->rtt_ns + HOLD_MARGIN_NS : HOLD_MAX_NS;
 }
 
 /* Awake, and nothing would be lost by sleep. */
@@ -116,12 +114,14 @@ is_pressed(struct fec_decoder *d)
 	return bytes > d->store.cap / 2 || records > d->records / 2;
 }
 
-/* A request that waits for repairs sent ahead is answered so much later. */
+/* A request that waits for repairs sent ahead is answered so much later, and one that passes a
+ * standing queue as well. */
 static int64_t
 hold_now_ns(const struct fec_decoder *d)
 {
-	int64_t ns = d->is_hold_off ? 0 : d->hold_ns + fec_report_patience_ns(d);
-	return ns < HOLD_MAX_NS ? ns : HOLD_MAX_NS;
+	int64_t ns = d->rtt_ns + fec_report_patience_ns(d), seen_ns = fec_report_answer_ns(d);
+	ns = (ns > seen_ns ? ns : seen_ns) + HOLD_MARGIN_NS;
+	return d->is_hold_off ? 0 : ns < HOLD_MAX_NS ? ns : HOLD_MAX_NS;
 }
 
 void

@@ -54,7 +54,10 @@ struct fec_decoder {
 	int64_t refused_ns;        /* large packets will not be answered for; none was since */
 	int64_t last_ahead_ns;     /* a REPAIR that was sent ahead */
 	int64_t ahead_interval_ns; /* between these, smoothed */
-	int64_t rtt_ns, grace_ns, hold_ns;
+	int64_t rtt_ns, grace_ns;
+	/* From the moment that a packet is missed until an answer brings it: smoothed, and how far
+	 * off single ones are. 0: none has come. */
+	int64_t answer_ns, answer_dev_ns;
 
 	struct fec_gaps gaps;
 	struct fec_hold hold;
@@ -77,6 +80,10 @@ void fec_decoder_settle(struct fec_decoder *d);
 /* Takes what the solver has determined. False: something of it was impossible. */
 bool fec_repair_collect(struct fec_decoder *d, enum wire_ext_repair_why why);
 
+/* How long after a packet was missed its answer is expected, by those that came; 0: none did. */
+int64_t fec_report_answer_ns(const struct fec_decoder *d);
+/* An answer brings a packet that was asked for. */
+void fec_report_answered(struct fec_decoder *d, const struct fec_record *r);
 /* How long a missing counter waits for repairs that come unasked before it is asked for. */
 int64_t fec_report_patience_ns(const struct fec_decoder *d);
 /* Totals have changed, and are to be said soon. */

@@ -386,12 +386,31 @@ write_repair(struct fec_encoder *e, const struct choice *c, struct wire_ext_repa
 	return header + len;
 }
 
+/* A source's counter + 1, `skip` sources of the class before the newest; the newest's where so many
+ * are not known any more. */
+static uint64_t
+newest_but(const struct fec_encoder *e, enum wire_ext_class class, unsigned skip)
+{
+	uint64_t newest = e->newest[class];
+	for (uint64_t at = newest; at > 0; at--) {
+		const struct record *r;
+		enum knowledge known = look_up(e, at - 1, &r);
+		if (known == FORGOTTEN) {
+			break;
+		}
+		if (known == KNOWN_AS_SOURCE && r->class == class && skip-- == 0) {
+			return at;
+		}
+	}
+	return newest;
+}
+
 size_t
-fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned window,
+fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned window, unsigned skip,
 	enum wire_ext_repair_why why, const struct fec_place *to)
 {
 	weft_dassert(window >= 1 && to->own >= e->next);
-	uint64_t newest = e->newest[class]; /* counter + 1 */
+	uint64_t newest = newest_but(e, class, skip);
 	struct choice c = {.first = newest - 1, .last = newest - 1, .is_alone = true};
 	size_t max = to->cap < e->frame_max ? to->cap : e->frame_max;
 	bool other = false; /* a source of the other class since the last one taken */

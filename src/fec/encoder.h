@@ -82,11 +82,11 @@ struct fec_wanted {
 	unsigned span; /* 1..WIRE_EXT_SPAN_MAX */
 	const uint8_t *missing;
 };
-/* A repair over the last `window` sources of a class (1..WIRE_EXT_SPAN_MAX; fewer when the span
- * of counters would be too wide). Returns the frame's length; 0 when there is no source to
- * protect, or cap is too small. */
+/* A repair over `window` sources of a class (1..WIRE_EXT_SPAN_MAX; fewer when the span of counters
+ * would be too wide), the last ones but `skip`; without `skip` where so many are not known any
+ * more. Returns the frame's length; 0 when there is no source to protect, or cap is too small. */
 size_t fec_encoder_ahead(struct fec_encoder *e, enum wire_ext_class class, unsigned window,
-	enum wire_ext_repair_why why, const struct fec_place *to);
+	unsigned skip, enum wire_ext_repair_why why, const struct fec_place *to);
 /* A repair over those of the wanted counters that are sources. With none it still makes a frame
  * that says so, without payload. What has been forgotten is not covered; 0 when all has. Sources
  * that do not fit are left out at one end, at the other when own is odd. */

@@ -14,7 +14,7 @@
  * about 20 ns a packet, so that the first loss is answered: a probe, a voice, a TCP connection
  * that begins. */
 #define CALM_RATE 5000.0
-#define CALM_BURST 256.0
+#define CALM_BURST 2048.0
 #define CALM_DEBT 512.0
 #define PAUSE_NS WEFT_NS_PER_S
 #define TAIL_MIN_NS (2 * WEFT_NS_PER_MS)

@@ -61,9 +61,9 @@ make_repair(struct fec_session *s, const struct fec_job *j, const struct fec_pla
 		return fec_encoder_answer(s->encoder, &w, to);
 	}
 	if (j->why == WIRE_EXT_WHY_AHEAD) {
-		fec_encoder_expect(s->encoder, to->own, s->schedule.lanes[j->class].due + 1);
+		fec_encoder_expect(s->encoder, to->own, j->alike);
 	}
-	return fec_encoder_ahead(s->encoder, j->class, j->window, j->why, to);
+	return fec_encoder_ahead(s->encoder, j->class, j->window, j->skip, j->why, to);
 }
 
 /* What the receiving direction loses. The other one is heard of only where packets of ours go that
@@ -124,7 +124,8 @@ count_repair(struct fec_recovery *r, const struct fec_job *j, size_t len)
 static void
 note_shown(struct fec_session *s, const struct fec_job *j, uint64_t counter)
 {
-	if (j->why != WIRE_EXT_WHY_ANSWER && j->class == s->schedule.tail_class && s->shows_n > 0) {
+	if (j->why != WIRE_EXT_WHY_ANSWER && j->skip == 0 && j->class == s->schedule.tail_class &&
+		s->shows_n > 0) {
 		s->shows[1 + (s->shows_n - 1) % FEC_PROBES_MAX] = counter;
 		s->shows_n++;
 	}

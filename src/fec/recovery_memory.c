@@ -36,6 +36,9 @@
 /* While calm: some 35 ms of packets of full size at the 5000 packets/s of recovery.c. */
 #define CALM_RECORDS 1024u
 #define CALM_BYTES (256u << 10)
+/* A TCP connection that begins may be past 1000 packets in a round trip before it loses one. */
+#define CALM_RECORDS_MAX 4096u
+#define CALM_BYTES_MAX (1u << 20)
 
 static uint32_t
 power_of_two(uint64_t n, uint32_t min, uint32_t max)
@@ -105,16 +108,20 @@ fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now
 		r->stats.memory_refusals++;
 		r->decoder_starved_until = mono_add_ns(now, FEC_STARVED_NS);
 	}
-	if (!s->is_given || s->is_calm) {
+	if (!s->is_given) {
 		return;
 	}
 	if (fec_encoder_is_short(s->encoder, keep_ns, &n, &bytes)) {
+		enum fec_budget_use use = s->is_calm ? FEC_BUDGET_CALM : FEC_BUDGET_GROWTH;
+		n = s->is_calm && n > CALM_RECORDS_MAX ? CALM_RECORDS_MAX : n;
+		bytes = s->is_calm && bytes > CALM_BYTES_MAX ? CALM_BYTES_MAX : bytes;
 		if (!mono_is_before(now, r->starved_until) &&
-			!fec_encoder_grow(s->encoder, n, bytes, FEC_BUDGET_GROWTH)) {
+			!fec_encoder_grow(s->encoder, n, bytes, use)) {
 			refused(r, now);
 		}
 	} else if (!mono_is_before(now, s->shrunk_at)) {
-		fec_encoder_shrink(s->encoder, keep_ns + keep_ns / 4, STORE_BYTES_MIN);
+		fec_encoder_shrink(s->encoder, keep_ns + keep_ns / 4,
+			s->is_calm ? CALM_BYTES : STORE_BYTES_MIN);
 		s->shrunk_at = mono_add_ns(now, SHRINK_NS);
 	}
 }

@@ -124,6 +124,9 @@ recover(struct fec_decoder *d, const struct fec_solved *s, enum wire_ext_repair_
 		return false;
 	}
 	bool is_wanted = r->state == FEC_STATE_MISSING;
+	if (is_wanted && why == WIRE_EXT_WHY_ANSWER) {
+		fec_report_answered(d, r);
+	}
 	uint64_t place;
 	uint16_t len = load_le16(s->bytes);
 	fec_report_changed(d);

@@ -83,6 +83,31 @@ fec_report_patience_ns(const struct fec_decoder *d)
 	return ns < PATIENCE_MAX_NS ? ns : PATIENCE_MAX_NS;
 }
 
+int64_t
+fec_report_answer_ns(const struct fec_decoder *d)
+{
+	return d->answer_ns + 2 * d->answer_dev_ns;
+}
+
+/* As RFC 6298, section 2. The round trip that the other half of recovery measures is too old where
+ * TCP fills a queue: reports about what we send are rare while that are acknowledgments. After the
+ * second round it may be the answer to the first, or to itself. */
+void
+fec_report_answered(struct fec_decoder *d, const struct fec_record *r)
+{
+	int64_t ns = d->now.ns - r->detected_ns;
+	if (r->rounds == 0 || r->rounds > 2) {
+		return;
+	}
+	if (d->answer_ns == 0) {
+		d->answer_ns = ns;
+		d->answer_dev_ns = ns / 8;
+	}
+	int64_t off = ns - d->answer_ns;
+	d->answer_ns += off / 8;
+	d->answer_dev_ns += ((off < 0 ? -off : off) - d->answer_dev_ns) / 4;
+}
+
 static int64_t
 due_again_ns(const struct fec_decoder *d, const struct fec_record *r)
 {

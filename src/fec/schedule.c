@@ -12,6 +12,8 @@
  */
 #define ANSWERS_A_TURN 64u
 #define ANSWERS_TURN_NS (500 * WEFT_NS_PER_US)
+/* GF256_ROWS_MAX of them are computed together. */
+#define ALIKE 4u
 /* More would be a backlog that nobody fetches. */
 #define DUE_MAX 64
 /* Probes are cheap when bursts are few: that many a second are free, whatever the loss. */
@@ -61,6 +63,7 @@ fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class
 	}
 	l->in_hand++;
 	l->uncovered++;
+	l->alike = l->left = 0;
 	unsigned n = 0;
 	l->credit += k->ahead;
 	if (l->credit >= 1) {
@@ -94,6 +97,7 @@ fec_schedule_cancel(struct fec_schedule *s, enum wire_ext_class class, unsigned 
 {
 	struct fec_lane *l = &s->lanes[class];
 	l->due -= n < l->due ? n : l->due;
+	l->alike = l->left = 0;
 }
 
 void
@@ -116,12 +120,12 @@ fec_schedule_answer(struct fec_schedule *s, const struct fec_answer *a)
 	return true;
 }
 
-/* Sources that a repair made now would cover: those since the last repair, which with large batches
- * are many, and as many before them that it overlaps with earlier ones by half a window. */
+/* Sources that a repair covers: those that none has covered yet, and as many before them that it
+ * overlaps with earlier ones by half a window. */
 static unsigned
-reach(const struct fec_lane *l, const struct fec_plan_class *k)
+reach(unsigned uncovered, const struct fec_plan_class *k)
 {
-	unsigned n = l->uncovered + k->window / 2;
+	unsigned n = uncovered + k->window / 2;
 	n = n > k->window ? n : k->window;
 	return n < FEC_WINDOW_MAX ? n : FEC_WINDOW_MAX;
 }
@@ -135,7 +139,7 @@ is_ready(const struct fec_lane *l, const struct fec_plan_class *k, struct mono n
 	if (!mono_is_before(now, l->due_at) || l->hand_at.ns != l->due_since.ns) {
 		return true;
 	}
-	return !k->is_sparse && l->has_earlier && reach(l, k) > l->in_hand;
+	return !k->is_sparse && l->has_earlier && reach(l->uncovered, k) > l->in_hand;
 }
 
 static bool
@@ -187,7 +191,7 @@ plan_probe(struct fec_schedule *s, const struct fec_plan *plan)
 static void
 covered(struct fec_schedule *s, enum wire_ext_class class, const struct fec_plan *plan)
 {
-	s->lanes[class].uncovered = 0;
+	s->lanes[class].uncovered = s->lanes[class].left = s->lanes[class].alike = 0;
 	if (s->tail_class == class) {
 		plan_probe(s, plan);
 	}
@@ -199,7 +203,46 @@ job_over_last(struct fec_schedule *s, enum wire_ext_class class, enum wire_ext_r
 {
 	*out = (struct fec_job){.class = class,
 		.why = why,
-		.window = reach(&s->lanes[class], &plan->classes[class])};
+		.window = reach(s->lanes[class].uncovered, &plan->classes[class])};
+}
+
+/* The next repairs that are due at once: as many as are computed together, or fewer where they have
+ * to reach far, over the oldest part of what is uncovered. A batch of 192 sources is wider than any
+ * window. */
+static void
+begin_part(struct fec_lane *l, const struct fec_plan_class *k)
+{
+	unsigned parts = (l->due + ALIKE - 1) / ALIKE;
+	l->left = l->left > 0 ? l->left : l->uncovered;
+	unsigned wide = (l->left + k->window - 1) / k->window;
+	parts = parts > wide ? parts : wide;
+	parts = parts < l->due ? parts : l->due;
+	unsigned part = (l->left + parts - 1) / parts;
+	l->alike = (l->due + parts - 1) / parts;
+	l->skip = l->left - part;
+	l->window = reach(part, k);
+}
+
+static void
+job_ahead(struct fec_schedule *s, enum wire_ext_class class, const struct fec_plan *plan,
+	struct fec_job *out)
+{
+	struct fec_lane *l = &s->lanes[class];
+	if (l->alike == 0) {
+		begin_part(l, &plan->classes[class]);
+	}
+	*out = (struct fec_job){.class = class,
+		.why = WIRE_EXT_WHY_AHEAD,
+		.window = l->window,
+		.skip = l->skip,
+		.alike = l->alike};
+	l->due--;
+	if (--l->alike == 0) {
+		l->left = l->skip;
+	}
+	if (l->due == 0) {
+		covered(s, class, plan);
+	}
 }
 
 bool
@@ -224,11 +267,7 @@ fec_schedule_take(
 	for (int c = 0; c < WIRE_EXT_CLASS_COUNT; c++) {
 		struct fec_lane *l = &s->lanes[c];
 		if (is_ready(l, &plan->classes[c], now)) {
-			job_over_last(s, (enum wire_ext_class)c, WIRE_EXT_WHY_AHEAD, plan, out);
-			/* All that are due now reach over the same sources. */
-			if (--l->due == 0) {
-				covered(s, (enum wire_ext_class)c, plan);
-			}
+			job_ahead(s, (enum wire_ext_class)c, plan, out);
 			return true;
 		}
 	}

@@ -5,7 +5,8 @@
  * Ahead: each class has its credit, which grows by its share with every source; a whole one is a
  * repair. It waits until it covers a source that did not leave in the same instant, or 0.5 ms:
  * what hits a batch would hit its repair, too. In a sparse flow it waits longer, since a burst
- * of losses lasts longer than 0.5 ms, and there is time. Tail: a short while behind the last
+ * of losses lasts longer than 0.5 ms, and there is time. Those of a batch longer than a window are
+ * spread over it, some to each part. Tail: a short while behind the last
  * source, a repair, unless one has covered it; and more, each three times as long behind the source
  * as the one before, until the other side is known to know of that source: as many as it takes that
  * all of them are lost once in some thousand times, by what the path loses. */
@@ -39,6 +40,9 @@ struct fec_lane {
 	unsigned in_hand;
 	bool has_earlier;   /* sources came before these */
 	unsigned uncovered; /* sources since the last repair */
+	/* Of the uncovered ones, how many the repairs that have left already do not reach; repairs
+	 * that are left of those over the same sources, and what these are. */
+	unsigned left, alike, window, skip;
 };
 
 struct fec_schedule {
@@ -61,7 +65,8 @@ struct fec_schedule {
 struct fec_job {
 	enum wire_ext_class class;
 	enum wire_ext_repair_why why;
-	unsigned window;          /* AHEAD, TAIL */
+	unsigned window, skip;    /* AHEAD, TAIL: so many sources, before so many of the newest */
+	unsigned alike;           /* AHEAD: repairs over the same sources, with this one */
 	struct fec_answer answer; /* ANSWER */
 };
 

@@ -146,7 +146,8 @@ repair_is_the_combination_that_its_header_says(void **state)
 			unsigned window = 1 + (unsigned)rng_below(&rng, 128);
 			uint64_t own = g->first + g->n;
 			uint8_t frame[FRAME_MAX];
-			size_t len = fec_encoder_ahead(e, class, window, WIRE_EXT_WHY_AHEAD,
+			unsigned skip = rng_below(&rng, 2) ? (unsigned)rng_below(&rng, 40) : 0;
+			size_t len = fec_encoder_ahead(e, class, window, skip, WIRE_EXT_WHY_AHEAD,
 				&(struct fec_place){own, frame, sizeof(frame)});
 			struct wire_ext_repair r;
 			if (len > 0) {
@@ -179,8 +180,8 @@ window_counts_sources_of_the_class_from_the_last(void **state)
 		give(e, g, 1000);
 	}
 	for (unsigned window = 1; window <= 128; window++) {
-		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, window, WIRE_EXT_WHY_TAIL,
-			&(struct fec_place){g->n, frame, sizeof(frame)});
+		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, window, 0,
+			WIRE_EXT_WHY_TAIL, &(struct fec_place){g->n, frame, sizeof(frame)});
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		size_t k = window < 43 ? window : 43; /* 3 * 42 + 1 = 127 counters */
 		assert_int_equal(r.span, 3 * (k - 1) + 1);
@@ -189,6 +190,19 @@ window_counts_sources_of_the_class_from_the_last(void **state)
 		assert_int_equal(r.why, WIRE_EXT_WHY_TAIL);
 		check_sources(g, g->n, &r);
 	}
+	for (unsigned skip = 0; skip < 60; skip++) {
+		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, 5, skip, WIRE_EXT_WHY_AHEAD,
+			&(struct fec_place){g->n, frame, sizeof(frame)});
+		assert_true(wire_ext_repair_decode(frame, len, &r));
+		size_t k = 60 - skip < 5 ? 60 - skip : 5;
+		assert_int_equal(r.span, 3 * (k - 1) + 1);
+		assert_int_equal(r.back, r.span + 2 + 3 * skip);
+		check_sources(g, g->n, &r);
+	}
+	size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, 5, 60, WIRE_EXT_WHY_AHEAD,
+		&(struct fec_place){g->n, frame, sizeof(frame)});
+	assert_true(wire_ext_repair_decode(frame, len, &r));
+	assert_int_equal(r.back, r.span + 2); /* as if none were left out */
 	fec_encoder_free(e);
 	free(g);
 }
@@ -210,7 +224,7 @@ span_shrinks_to_keep_the_frame_short_enough(void **state)
 		}
 		give(e, g, PACKET_MAX);
 		uint64_t own = g->n;
-		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 128, WIRE_EXT_WHY_AHEAD,
+		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 128, 0, WIRE_EXT_WHY_AHEAD,
 			&(struct fec_place){own, frame, sizeof(frame)});
 		assert_in_range(len, 0, frame_max);
 		/* 5 of header, 2 of length: then a byte more for 8 counters each. */
@@ -316,7 +330,7 @@ nothing_forgotten_is_covered(void **state)
 		assert_false(fec_encoder_has(e, oldest, WIRE_EXT_CLASS_SMALL));
 		assert_false(fec_encoder_has(e, oldest - 1, WIRE_EXT_CLASS_LARGE));
 		assert_false(fec_encoder_has(e, 1400, WIRE_EXT_CLASS_LARGE));
-		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 128, WIRE_EXT_WHY_AHEAD,
+		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 128, 0, WIRE_EXT_WHY_AHEAD,
 			&(struct fec_place){1400, frame, sizeof(frame)});
 		assert_true(wire_ext_repair_decode(frame, len, &r));
 		assert_int_equal(r.back, by_bytes ? 46 : 128);
@@ -346,7 +360,7 @@ repairs_do_not_reach_back_beyond_a_pause(void **state)
 	uint8_t frame[FRAME_MAX], all[16];
 	memset(all, 0xff, sizeof(all));
 	struct wire_ext_repair r;
-	assert_int_equal(fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, WIRE_EXT_WHY_AHEAD,
+	assert_int_equal(fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, 0, WIRE_EXT_WHY_AHEAD,
 				 &(struct fec_place){5, frame, sizeof(frame)}),
 		0);
 	for (int i = 0; i < 10; i++) {
@@ -362,7 +376,7 @@ repairs_do_not_reach_back_beyond_a_pause(void **state)
 	g->n = 30;
 	give(e, g, 1000);
 	give(e, g, 1000);
-	len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, WIRE_EXT_WHY_AHEAD,
+	len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 8, 0, WIRE_EXT_WHY_AHEAD,
 		&(struct fec_place){32, frame, sizeof(frame)});
 	assert_true(wire_ext_repair_decode(frame, len, &r));
 	assert_int_equal(r.span, 2);
@@ -387,7 +401,7 @@ padding_is_no_part_of_a_source(void **state)
 		packet[3]++; /* longer than what is there: not protected */
 		fec_encoder_source(e, (struct mono){1}, 8, packet, 100);
 		packet[3]--;
-		lens[i] = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, 8, WIRE_EXT_WHY_AHEAD,
+		lens[i] = fec_encoder_ahead(e, WIRE_EXT_CLASS_SMALL, 8, 0, WIRE_EXT_WHY_AHEAD,
 			&(struct fec_place){9, i ? padded : bare, FRAME_MAX});
 		fec_encoder_free(e);
 	}
@@ -456,7 +470,7 @@ growth_keeps_what_is_remembered_and_knows_what_is_not(void **state)
 		uint8_t frame[FRAME_MAX];
 		struct wire_ext_repair r;
 		uint64_t own = g.first + g.n;
-		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 40, WIRE_EXT_WHY_AHEAD,
+		size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE, 40, 0, WIRE_EXT_WHY_AHEAD,
 			&(struct fec_place){own, frame, sizeof(frame)});
 		assert_true(len > 0);
 		assert_true(wire_ext_repair_decode(frame, len, &r));
@@ -609,7 +623,7 @@ repairs_computed_together_are_those_computed_alone(void **state)
 			}
 			uint64_t own = g.first + g.n;
 			size_t len = fec_encoder_ahead(e, WIRE_EXT_CLASS_LARGE,
-				rng_is_hit(&rng, 0.1) ? 5 : 32, WIRE_EXT_WHY_AHEAD,
+				rng_is_hit(&rng, 0.1) ? 5 : 32, 0, WIRE_EXT_WHY_AHEAD,
 				&(struct fec_place){own, frame, sizeof(frame)});
 			assert_true(len > 0);
 			assert_true(wire_ext_repair_decode(frame, len, &r));

@@ -97,7 +97,7 @@ line_ahead(struct line *l, enum wire_ext_class class, unsigned window)
 {
 	uint64_t counter = l->first + l->n;
 	struct line_sent *s = next(l);
-	s->len = (uint16_t)fec_encoder_ahead(l->e, class, window, l->why,
+	s->len = (uint16_t)fec_encoder_ahead(l->e, class, window, 0, l->why,
 		&(struct fec_place){counter, s->bytes, LINE_FRAME_MAX});
 	if (s->len == 0) {
 		l->n--;
