@@ -536,6 +536,11 @@ judge_silence(const struct judge_facts *f, struct judge_verdict *v)
 		judge_advise(x, "It may be off or have lost its network, or the way there has "
 				"changed. A new handshake begins now by itself; ask again in some "
 				"seconds.");
+	} else if (!f->can_send && !is_calling(f) && f->info.unanswered > 0) {
+		x = judge_add(v, "calling", JUDGE_SEVERITY_NOTE,
+			"There is no session with %s yet: a handshake was just sent.", f->who);
+		judge_advise(x, "Ask again in a second: its answer may be under way.");
+		judge_show(x, "last sent: %s ago", judge_age(f->now, f->trail.tried, age));
 	} else if (!f->can_send && !is_calling(f)) {
 		x = judge_add(v, "idle", JUDGE_SEVERITY_NOTE,
 			"There is no session with %s, and nothing asks for one.", f->who);

@@ -373,6 +373,10 @@ judge_knows_handshakes_without_an_answer(void **state)
 	f.trail.gave_up = ago(3600);
 	expect("idle", JUDGE_SEVERITY_NOTE, "ping");
 	assert_false(v.flows);
+	f.info.unanswered = 1;
+	f.trail.trying_since = f.trail.tried = f.now; /* too early to say */
+	expect("calling", JUDGE_SEVERITY_NOTE, "just sent");
+	assert_false(v.flows);
 	setup(NULL);
 	call_in_vain();
 	add_trouble(1, WG_TROUBLE_COOKIE, "192.0.2.1:51820", 2);
