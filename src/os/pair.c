@@ -49,17 +49,25 @@ os_pair_send(int fd, const void *data, size_t len, int passed)
 	return n < 0 ? os_error(errno) : WEFT_OK;
 }
 
-/* With room for one, the kernel passes no second. */
+/* The alignment of the room for one lets a second in: then none is taken, and none stays open. */
 static int
 take_passed(struct msghdr *m)
 {
-	int fd = -1;
+	int fds[sizeof(union control) / sizeof(int)];
 	struct cmsghdr *h = CMSG_FIRSTHDR(m);
-	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-		h->cmsg_len == CMSG_LEN(sizeof(int))) {
-		memcpy(&fd, CMSG_DATA(h), sizeof(int));
+	if (!h || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS ||
+		h->cmsg_len < CMSG_LEN(sizeof(int)) || h->cmsg_len > m->msg_controllen) {
+		return -1;
 	}
-	return fd;
+	size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(fds, CMSG_DATA(h), n * sizeof(int));
+	if (n == 1 && !(m->msg_flags & MSG_CTRUNC)) {
+		return fds[0];
+	}
+	for (size_t i = 0; i < n; i++) {
+		os_fd_close(&fds[i]);
+	}
+	return -1;
 }
 
 enum weft_err

@@ -61,7 +61,10 @@ os_trust_path(const char *path, char *at, size_t cap)
 	}
 	/* Where links lead. */
 	char *real = realpath(path, NULL);
-	bool is_safe_there = real && is_way_safe(real, at, cap);
+	bool is_safe_there = real && strlen(real) < cap && is_way_safe(real, at, cap);
+	if (is_safe_there) {
+		snprintf(at, cap, "%s", real);
+	}
 	free(real);
 	return is_safe_there;
 }

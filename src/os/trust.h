@@ -8,7 +8,9 @@
 
 /* True: none but root and the user that we run as can have put this file there or changed it: they
  * own it, every folder and every symbolic link on the way, and nobody else may write to those; a
- * sticky folder will do. path is absolute. Else at has the first that they do not. */
+ * sticky folder will do. path is absolute. at then has where it leads, free of links: that is to be
+ * opened, since path looked up once more may lead elsewhere. Else at has the first that they do
+ * not. */
 bool os_trust_path(const char *path, char *at, size_t cap);
 
 #endif

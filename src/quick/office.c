@@ -54,19 +54,21 @@ is_named_so(const char *file, const char *name)
 	return strncmp(base, name, n) == 0 && (!base[n] || strcmp(base + n, SUFFIX) == 0);
 }
 
+/* at: the file that is meant, whatever path leads to later. */
 static enum weft_err
-check_file(const struct office *o, const char *file, char *why, size_t cap)
+check_file(const struct office *o, const char *file, char at[WIRE_STEWARD_PATH_MAX], char *why,
+	size_t cap)
 {
-	char at[WIRE_STEWARD_PATH_MAX];
 	if (strcmp(file, o->path) == 0) {
-		return WEFT_OK; /* given at the start */
+		snprintf(at, WIRE_STEWARD_PATH_MAX, "%s", file);
+		return WEFT_OK; /* given at the start, or checked */
 	}
 	if (!is_named_so(file, o->config.name)) {
 		snprintf(why, cap, "%s is not of this device: its file is called %s" SUFFIX, file,
 			o->config.name);
 		return WEFT_EPERM;
 	}
-	if (!os_trust_path(file, at, sizeof(at))) {
+	if (!os_trust_path(file, at, WIRE_STEWARD_PATH_MAX)) {
 		snprintf(why, cap,
 			"%s is not read: others than root may change %s (owner, or write "
 			"permission of group or others)",
@@ -92,7 +94,12 @@ office_read(struct office *o, const char *file, bool is_guarded, struct conf **o
 	if (file && strlen(file) >= sizeof(o->fresh_path)) {
 		return WEFT_EMSGSIZE;
 	}
-	enum weft_err e = file && is_guarded ? check_file(o, file, why, cap) : WEFT_OK;
+	char at[WIRE_STEWARD_PATH_MAX];
+	enum weft_err e = WEFT_OK;
+	if (file && is_guarded) {
+		e = check_file(o, file, at, why, cap);
+		file = at;
+	}
 	e = e ? e : o->config.load(file ? file : o->path, out, text, len, why, cap);
 	if (e) {
 		return e;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -44,6 +45,50 @@ records_keep_their_bounds_and_their_descriptors(void **state)
 	assert_int_equal(passed, -1);
 	os_fd_close(&ends[0]);
 	assert_int_equal(os_pair_receive(ends[1], got, sizeof(got), &n, &passed), WEFT_ECLOSED);
+	os_fd_close(&ends[1]);
+}
+
+static int
+lowest_free(void)
+{
+	int fd = dup(0);
+	assert_true(fd >= 0);
+	int at = fd;
+	os_fd_close(&fd);
+	return at;
+}
+
+/* The room for one has room for two by its alignment. */
+static void
+of_several_descriptors_none_is_taken_and_none_stays_open(void **state)
+{
+	(void)state;
+	int ends[2], passed;
+	char got[16];
+	size_t n;
+	assert_int_equal(os_pair_open(ends), WEFT_OK);
+	for (size_t k = 2; k <= 5; k++) {
+		union {
+			struct cmsghdr head;
+			char room[CMSG_SPACE(5 * sizeof(int))];
+		} c = {.room = {0}};
+		int fds[5] = {ends[0], ends[0], ends[0], ends[0], ends[0]};
+		struct iovec iov = {.iov_base = "x", .iov_len = 1};
+		struct msghdr m = {.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = c.room,
+			.msg_controllen = CMSG_SPACE(k * sizeof(int))};
+		c.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+			.cmsg_type = SCM_RIGHTS,
+			.cmsg_len = CMSG_LEN(k * sizeof(int))};
+		memcpy(CMSG_DATA(&c.head), fds, k * sizeof(int));
+		assert_int_equal(sendmsg(ends[0], &m, 0), 1);
+		int before = lowest_free();
+		assert_int_equal(os_pair_receive(ends[1], got, sizeof(got), &n, &passed), WEFT_OK);
+		assert_int_equal(passed, -1);
+		assert_int_equal(lowest_free(), before);
+	}
+	os_fd_close(&ends[0]);
 	os_fd_close(&ends[1]);
 }
 
@@ -88,6 +133,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_keep_their_bounds_and_their_descriptors),
+		cmocka_unit_test(of_several_descriptors_none_is_taken_and_none_stays_open),
 		cmocka_unit_test(record_that_is_too_long_is_refused_and_the_next_one_is_not),
 		cmocka_unit_test(only_files_in_memory_that_cannot_change_are_read),
 	};

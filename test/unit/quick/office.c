@@ -2,6 +2,7 @@
 /* What an office refuses to whoever asks. That it does its work is shown by test/net. */
 #include "quick/office.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,6 +123,22 @@ only_the_devices_own_file_is_read_and_only_where_it_is_safe(void **state)
 	assert_false(o.has_fresh);
 }
 
+/* A path through a descriptor leads elsewhere when that is another one: what was looked at is kept.
+ */
+static void
+the_file_that_was_looked_at_is_the_one_that_is_kept(void **state)
+{
+	(void)state;
+	struct office o = make_office(OFFICE_STAGE_UP);
+	char path[64];
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/wg0.conf", fd);
+	assert_int_equal(read_file(&o, path), WEFT_OK);
+	assert_string_equal(o.fresh_path, mine);
+	close(fd);
+}
+
 static void
 what_was_not_read_cannot_be_put_in_force(void **state)
 {
@@ -166,6 +183,8 @@ main(void)
 			nothing_is_read_unless_the_device_is_up, make, clear),
 		cmocka_unit_test_setup_teardown(
 			only_the_devices_own_file_is_read_and_only_where_it_is_safe, make, clear),
+		cmocka_unit_test_setup_teardown(
+			the_file_that_was_looked_at_is_the_one_that_is_kept, make, clear),
 		cmocka_unit_test_setup_teardown(
 			what_was_not_read_cannot_be_put_in_force, make, clear),
 		cmocka_unit_test(steps_are_taken_once_and_in_order),
