@@ -226,7 +226,7 @@ note_ahead(struct fec_decoder *d)
 	d->last_ahead_ns = d->now.ns;
 }
 
-/* One sent ahead, or behind the last source, reaches up to the newest source of its class: all
+/* One sent ahead, or behind the last source, reaches up to a source that has left: all
  * before that is missing now. An answer says nothing of that kind, and lost ones are not to be
  * asked for by reason of the next: else frames about frames would go on for ever behind the last
  * source. */
