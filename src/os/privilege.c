@@ -131,8 +131,10 @@ os_privilege_keep(unsigned what)
 	const struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3] = {
 		{.effective = (uint32_t)keep, .permitted = (uint32_t)keep},
 		{.effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32)}};
+	/* Becoming another user makes a process undumpable; where it stays the same nothing else
+	 * would. */
 	if (syscall(SYS_capset, &head, d) || prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) ||
-		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) {
 		return os_error(errno);
 	}
 	return WEFT_OK;

@@ -33,7 +33,8 @@ WEFT_MUST_CHECK enum weft_err os_privilege_prepare(void);
  * the user does not exist in this user namespace. */
 WEFT_MUST_CHECK enum weft_err os_privilege_become(const struct os_privilege_user *user);
 /* In every thread, after it: keeps those of OS_PRIVILEGE_ that it has, and nothing else; no
- * program that is executed can get more (no_new_privs). */
+ * program that is executed can get more (no_new_privs), and memory, with its keys, is in no core
+ * dump. */
 WEFT_MUST_CHECK enum weft_err os_privilege_keep(unsigned what);
 /* Lets debuggers and sanitizers of the same user look at this process after all. */
 void os_privilege_stay_traceable(void);

@@ -99,6 +99,22 @@ drop(unsigned what, uint64_t keeps)
 	return look_after_the_drop(keeps);
 }
 
+static void
+rights_that_go_leave_no_core_dump_though_the_user_stays(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		bool was = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
+		_exit(!was || os_privilege_prepare() || os_privilege_keep(OS_PRIVILEGE_NET_ADMIN) ||
+			prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static int
 drop_in_child(unsigned what, uint64_t keeps)
 {
@@ -148,6 +164,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(net_admin_is_seen_and_missed),
+		cmocka_unit_test(rights_that_go_leave_no_core_dump_though_the_user_stays),
 		cmocka_unit_test(after_the_drop_there_is_what_was_asked_for_and_no_way_back),
 		cmocka_unit_test(users_are_found_by_name_and_number),
 	};
