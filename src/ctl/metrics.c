@@ -487,7 +487,7 @@ ctl_metrics_piece(const struct ctl_metrics *m, size_t i, const char **text, size
 		return false;
 	}
 	const struct text *t = i % 2 ? &m->rows[i / 2].samples : &m->rows[i / 2].head;
-	*text = t->p;
+	*text = t->p ? t->p : "";
 	*len = t->len;
 	return true;
 }
@@ -518,9 +518,7 @@ ctl_metrics_write(
 	}
 	enum weft_err e = ctl_metrics_end(m);
 	for (size_t i = 0; !e && ctl_metrics_piece(m, i, &text, &len); i++) {
-		if (len > 0) {
-			put_out(ctx, text, len);
-		}
+		put_out(ctx, text, len);
 	}
 	ctl_metrics_free(m);
 	return e;

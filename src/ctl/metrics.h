@@ -24,7 +24,8 @@ void ctl_metrics_add_device(struct ctl_metrics *m, const json_t *status);
 void ctl_metrics_add_peer(struct ctl_metrics *m, const struct ctl_peer *p, struct wg_time now);
 /* WEFT_ENOMEM: something of what was added is missing. Nothing is added afterwards. */
 WEFT_MUST_CHECK enum weft_err ctl_metrics_end(struct ctl_metrics *m);
-/* After the end: the text in pieces, from 0 on; false behind the last. They are m's. */
+/* After the end: the text in pieces, from 0 on, some of them empty; false behind the last. They are
+   m's. */
 bool ctl_metrics_piece(const struct ctl_metrics *m, size_t i, const char **text, size_t *len);
 
 /* statuses: an array of replies to "status" (docs/control.md). */
