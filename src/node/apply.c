@@ -145,12 +145,7 @@ static void
 drop_addresses(const struct change *c)
 {
 	const struct node_device *dev = node_device_of(c->node);
-	char key[64];
-	enum weft_err e = WEFT_OK;
-	if (!dev->is_private) { /* else /proc shows another namespace */
-		snprintf(key, sizeof(key), "net/ipv4/conf/%s/promote_secondaries", dev->name);
-		e = os_sysctl_write(key, "1");
-	}
+	enum weft_err e = os_netlink_link_promote_secondaries(dev->netlink, dev->ifindex);
 	if (!remove_addresses(c->node, c->old, c->fresh, SIZE_MAX)) {
 		return;
 	}

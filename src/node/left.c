@@ -47,8 +47,32 @@ write_note(const char *path, const struct note *n)
 	return os_file_write_unsynced(path, text, (size_t)len, 0600);
 }
 
+/* Replies to marked packets come in unmarked: strict reverse path filters must look at the mark of
+ * the connection. In a container /proc/sys is often read-only; what somebody has set already need
+ * not be set. */
+static void
+set_valid_mark(const struct log *log)
+{
+	char now[8] = "";
+	enum weft_err e = os_sysctl_read(VALID_MARK, now, sizeof(now));
+	if (!e && now[0] == '1') {
+		return;
+	}
+	e = os_sysctl_write(VALID_MARK, "1");
+	if (e) {
+		log_warn(log,
+			"cannot set net.ipv4.conf.all.src_valid_mark (%s): where rp_filter is "
+			"strict "
+			"(1) the default route does not work. Is /proc/sys read-only, as in many "
+			"containers? Then set it from outside: sysctl -w "
+			"net.ipv4.conf.all.src_valid_mark=1 in this network namespace, or --sysctl "
+			"net.ipv4.conf.all.src_valid_mark=1 for Docker and Podman",
+			weft_err_text(e));
+	}
+}
+
 enum weft_err
-left_begin(const char *path, uint32_t table, bool has_v4)
+left_begin(const char *path, uint32_t table, bool has_v4, const struct log *log)
 {
 	struct note n;
 	char was[8] = "";
@@ -59,7 +83,11 @@ left_begin(const char *path, uint32_t table, bool has_v4)
 	if (has_v4 && n.valid_mark < 0 && os_sysctl_read(VALID_MARK, was, sizeof(was)) == WEFT_OK) {
 		n.valid_mark = was[0] == '1';
 	}
-	return write_note(path, &n);
+	enum weft_err e = write_note(path, &n);
+	if (!e && has_v4) {
+		set_valid_mark(log);
+	}
+	return e;
 }
 
 struct rules {

@@ -19,9 +19,10 @@ struct left_keeper {
 	void *ctx;
 };
 
-/* Notes that rules to the table are going to be added, and with has_v4 what src_valid_mark was.
- * path ends in ".left"; those of other devices are in the same folder. */
-WEFT_MUST_CHECK enum weft_err left_begin(const char *path, uint32_t table, bool has_v4);
+/* Notes that rules to the table are going to be added, and with has_v4 what src_valid_mark was,
+ * which is set then. path ends in ".left"; those of other devices are in the same folder. */
+WEFT_MUST_CHECK enum weft_err left_begin(
+	const char *path, uint32_t table, bool has_v4, const struct log *log);
 /* The rules are gone: src_valid_mark is set back, unless others need it, and the note removed.
  * Nothing is done without a note. */
 void left_end(const char *path, struct os_netlink *nl, const struct log *log);

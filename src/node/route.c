@@ -14,7 +14,6 @@
 /* wg-quick's first candidate for the table and mark of a default route. */
 #define TABLE_FIRST 51820u
 #define TABLE_TRIES 1000u
-#define VALID_MARK "net/ipv4/conf/all/src_valid_mark"
 
 static unsigned
 family_slot(enum ip_family f)
@@ -316,28 +315,6 @@ remove_rules(const struct apply_traces *t, enum ip_family family, const struct l
 
 static const enum ip_family families[2] = {IP_FAMILY_V4, IP_FAMILY_V6};
 
-/* In a container /proc/sys is often read-only; what somebody has set already need not be set. */
-static void
-set_valid_mark(const struct log *log)
-{
-	char now[8] = "";
-	enum weft_err e = os_sysctl_read(VALID_MARK, now, sizeof(now));
-	if (!e && now[0] == '1') {
-		return;
-	}
-	e = os_sysctl_write(VALID_MARK, "1");
-	if (e) {
-		log_warn(log,
-			"cannot set net.ipv4.conf.all.src_valid_mark (%s): where rp_filter is "
-			"strict "
-			"(1) the default route does not work. Is /proc/sys read-only, as in many "
-			"containers? Then set it from outside: sysctl -w "
-			"net.ipv4.conf.all.src_valid_mark=1 in this network namespace, or --sysctl "
-			"net.ipv4.conf.all.src_valid_mark=1 for Docker and Podman",
-			weft_err_text(e));
-	}
-}
-
 /* Of r->to: those of the same table are there already. */
 static enum weft_err
 begin_rules(struct route_change *r, const struct apply_traces *t, const struct log *log)
@@ -372,11 +349,6 @@ begin_rules(struct route_change *r, const struct apply_traces *t, const struct l
 			}
 			return e;
 		}
-	}
-	/* Replies to marked packets come in unmarked: strict reverse path filters must look at the
-	 * mark of the connection. */
-	if (r->adds_rules[0]) {
-		set_valid_mark(log);
 	}
 	return WEFT_OK;
 }

@@ -105,10 +105,11 @@ allow_some(scmp_filter_ctx f)
 		rc = seccomp_rule_add(
 			f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, SCMP_A1(SCMP_CMP_EQ, requests[i]));
 	}
-	/* Files are opened as they are. */
+	/* Files are read. */
 	rc = rc ? rc
 		: seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-			  SCMP_A2(SCMP_CMP_MASKED_EQ, O_CREAT | O_TRUNC | TMPFILE_BIT, 0));
+			  SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | TMPFILE_BIT,
+				  O_RDONLY));
 	/* No code but what is there. */
 	rc = rc ? rc
 		: seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,

@@ -5,6 +5,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/fib_rules.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <linux/if.h>
 #include <stdio.h>
@@ -381,6 +382,22 @@ os_netlink_link_change(struct os_netlink *n, uint32_t index, const struct os_lin
 			mnl_attr_put_u32(m, values[k].type, values[k].value);
 		}
 	}
+	return os_netlink_talk(n, m, NULL, NULL);
+}
+
+enum weft_err
+os_netlink_link_promote_secondaries(struct os_netlink *n, uint32_t index)
+{
+	struct ifinfomsg *i;
+	struct nlmsghdr *m = os_netlink_begin(n, RTM_NEWLINK, 0, sizeof(*i), &i);
+	i->ifi_index = (int)index;
+	struct nlattr *spec = mnl_attr_nest_start(m, IFLA_AF_SPEC);
+	struct nlattr *v4 = mnl_attr_nest_start(m, AF_INET);
+	struct nlattr *values = mnl_attr_nest_start(m, IFLA_INET_CONF);
+	mnl_attr_put_u32(m, IPV4_DEVCONF_PROMOTE_SECONDARIES, 1);
+	mnl_attr_nest_end(m, values);
+	mnl_attr_nest_end(m, v4);
+	mnl_attr_nest_end(m, spec);
 	return os_netlink_talk(n, m, NULL, NULL);
 }
 

@@ -55,6 +55,9 @@ struct os_link_change {
 };
 WEFT_MUST_CHECK enum weft_err os_netlink_link_change(
 	struct os_netlink *n, uint32_t index, const struct os_link_change *c);
+/* When the first IPv4 address of a network goes, its others stay (sysctl promote_secondaries). */
+WEFT_MUST_CHECK enum weft_err os_netlink_link_promote_secondaries(
+	struct os_netlink *n, uint32_t index);
 WEFT_MUST_CHECK enum weft_err os_netlink_link_set_up(
 	struct os_netlink *n, uint32_t index, bool is_up);
 WEFT_MUST_CHECK enum weft_err os_netlink_link_delete(struct os_netlink *n, uint32_t index);

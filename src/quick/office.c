@@ -142,7 +142,9 @@ office_save(struct office *o, const struct conf_state *state, char *why, size_t 
 enum weft_err
 office_left_begin(struct office *o, uint32_t table, bool has_v4)
 {
-	return o->around.lock_fd < 0 ? WEFT_EINVAL : left_begin(o->around.left_path, table, has_v4);
+	return o->around.lock_fd < 0
+		       ? WEFT_EINVAL
+		       : left_begin(o->around.left_path, table, has_v4, o->config.log);
 }
 
 void

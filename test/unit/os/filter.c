@@ -64,6 +64,8 @@ other_calls_are_refused(void)
 	       : !is_refused(socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT))        ? 6
 	       : !is_refused(open("/tmp/weft-filter", O_WRONLY | O_CREAT, 0600)) ? 7
 	       : !is_refused(open("/tmp", O_WRONLY | O_TMPFILE, 0600))           ? 8
+	       : !is_refused(open("/dev/null", O_WRONLY))                        ? 13
+	       : !is_refused(open("/dev/null", O_RDWR | O_CLOEXEC))              ? 14
 	       : !is_refused(unlink("/tmp/weft-filter"))                         ? 9
 	       : !is_refused(kill(getppid(), 0))                                 ? 10
 	       : !is_refused(setuid(0))                                          ? 11

@@ -162,6 +162,30 @@ addresses_come_and_go(void **state)
 }
 
 static void
+first_address_of_a_network_goes_alone(void **state)
+{
+	(void)state;
+	struct os_netlink *n = open_fresh();
+	struct os_link_info i;
+	netns_run("ip link add va type veth peer name vb && ip link set va up");
+	assert_int_equal(os_netlink_link_by_name(n, "va", &i), WEFT_OK);
+	struct ip_prefix first = prefix("10.7.0.2/24"), second = prefix("10.7.0.3/24");
+	for (unsigned k = 0; k < 2; k++) {
+		assert_int_equal(os_netlink_addr_add(n, i.index, &first), WEFT_OK);
+		assert_int_equal(os_netlink_addr_add(n, i.index, &second), WEFT_OK);
+		if (k == 1) {
+			assert_int_equal(os_netlink_link_promote_secondaries(n, i.index), WEFT_OK);
+		}
+		assert_int_equal(os_netlink_addr_del(n, i.index, &first), WEFT_OK);
+		char *out = netns_output("ip -4 -o addr show dev va");
+		assert_int_equal(strstr(out, "10.7.0.3/24") != NULL, k == 1);
+		free(out);
+	}
+	assert_int_equal(os_netlink_link_promote_secondaries(n, 9999), WEFT_ENOENT);
+	os_netlink_close(n);
+}
+
+static void
 routes_come_and_go_in_any_table(void **state)
 {
 	(void)state;
@@ -424,6 +448,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(link_is_found_changed_and_deleted),
 		cmocka_unit_test(addresses_come_and_go),
+		cmocka_unit_test(first_address_of_a_network_goes_alone),
 		cmocka_unit_test(routes_come_and_go_in_any_table),
 		cmocka_unit_test(rules_of_policy_routing_come_and_go),
 		cmocka_unit_test(sysctl_is_written_and_read),
