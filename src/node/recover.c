@@ -208,6 +208,8 @@ recover_received(struct worker *w, struct ingress_job *j, struct ingress_run *r,
 			deliver_ready(w, a, now);
 			r->has_frames_due |=
 				fec_recovery_due_session(a->recovery, now.mono, 0) != 0;
+			/* Or a tick of worker 0 hands on what comes behind them first. */
+			ingress_write(w);
 		}
 	}
 	if (is_due || !is_quiet) {
