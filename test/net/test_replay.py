@@ -13,12 +13,14 @@ INITIATION, RESPONSE, COOKIE, DATA = 1, 2, 3, 4
 
 @pytest.fixture
 def heard(lab):
-    """A tunnel through a relay that has recorded its beginning, and a thief's socket in R."""
+    """A tunnel through a relay that has recorded its beginning, and a thief's socket in R. Without loss recovery: it would
+    ask again for what is held back, and then what comes late is a copy."""
     net = routed(lab)
     relay = Relay(net.r, 4000, (net.b4, PORT))
     lab.on_exit(relay.stop)
     e = ends("", net.ra4)
     e.a_conf.peers[0].endpoint = at(net.ra4, 4000)
+    e.a_conf.extra = e.b_conf.extra = ["Fec = off"]
     e.up(net.a, WEFT, net.b, WEFT)
     wait_ping(net.a, B4)
     wait_ping(net.b, A4)
@@ -33,7 +35,7 @@ def test_replayed_data_is_counted_and_moves_nothing(heard):
     copies = relay.of_kind(DATA, TO_SERVER)
     for data in copies:
         thief.sendto(data, (net.b4, PORT))
-    wait_for(lambda: e.b.drops()["rx_replay"] == before + len(copies), 2, "every copy is counted as a replay")
+    wait_for(lambda: e.b.drops()["rx_replay"] == before + len(copies), 10, "every copy is counted as a replay")
     assert e.b_sees().endpoint == endpoint
     wait_ping(net.b, A4)
 
@@ -42,7 +44,7 @@ def test_replayed_initiation_is_counted_as_stale_and_not_answered(heard):
     net, relay, e, thief = heard
     endpoint, before = e.b_sees().endpoint, e.b.drops()
     thief.sendto(relay.of_kind(INITIATION, TO_SERVER)[0], (net.b4, PORT))
-    wait_for(lambda: e.b.drops()["hs_stale"] + e.b.drops()["hs_flood"] == before["hs_stale"] + before["hs_flood"] + 1, 2, "a stale initiation")
+    wait_for(lambda: e.b.drops()["hs_stale"] + e.b.drops()["hs_flood"] == before["hs_stale"] + before["hs_flood"] + 1, 10, "a stale initiation")
     thief.settimeout(0.3)
     with pytest.raises(TimeoutError):
         thief.recvfrom(2000)
@@ -53,7 +55,7 @@ def test_replayed_response_is_counted_and_moves_nothing(heard):
     net, relay, e, thief = heard
     endpoint, before = e.a_sees().endpoint, e.a.drops()["hs_index"]
     thief.sendto(relay.of_kind(RESPONSE, TO_CLIENT)[0], (net.a4, PORT))
-    wait_for(lambda: e.a.drops()["hs_index"] == before + 1, 2, "a response that answers nothing")
+    wait_for(lambda: e.a.drops()["hs_index"] == before + 1, 10, "a response that answers nothing")
     assert e.a_sees().endpoint == endpoint
 
 
@@ -103,4 +105,5 @@ def test_data_held_back_and_released_late_but_in_the_window_is_delivered_once(he
         relay.send_to_server(d.data)
     assert ping.wait(10) == 0
     assert "6 received" in ping.output, ping.output
-    wait_for(lambda: e.b.drops()["rx_replay"] == before + 3, 2, "the second copies are replays")
+    wait_for(lambda: e.b.drops()["rx_replay"] >= before + 3, 10, "the second copies are replays")
+    assert e.b.drops()["rx_replay"] == before + 3
