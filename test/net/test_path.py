@@ -95,7 +95,11 @@ def test_tcp_gets_through_a_lossy_wire_unchanged(lab, fault):
     wait_ping(net.a, B4)
     rule = loss(net.r, 3) if fault.startswith("loss") else burst(net.r, 10, 500)
     transfer(net.a, net.b, B4, 2 << 20, 5)
-    transfer(net.b, net.a, A4, 2 << 20, 6)
+    # Offloads make few packets of them, so that sometimes none is dropped.
+    for seed in range(6, 26):
+        transfer(net.b, net.a, A4, 2 << 20, seed)
+        if rule.count() > 0:
+            break
     assert rule.count() > 0
     assert e.b.pid in net.b.processes("weft")
 
