@@ -62,7 +62,15 @@ static const int plain[] = {
 	SCMP_SYS(uname), SCMP_SYS(sysinfo), SCMP_SYS(getrandom), SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack),
 	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(exit), SCMP_SYS(exit_group),
-	SCMP_SYS(wait4)};
+	SCMP_SYS(wait4),
+	/* the same, as machines of 32 bits have them; unknown ones are passed over */
+	SCMP_SYS(recvmmsg_time64), SCMP_SYS(futex_time64), SCMP_SYS(timerfd_settime64),
+	SCMP_SYS(clock_gettime64), SCMP_SYS(ppoll_time64), SCMP_SYS(pselect6_time64),
+	SCMP_SYS(_newselect), SCMP_SYS(clock_nanosleep_time64), SCMP_SYS(clock_getres_time64),
+	SCMP_SYS(fcntl64), SCMP_SYS(fstat64), SCMP_SYS(fstatat64), SCMP_SYS(stat64),
+	SCMP_SYS(_llseek), SCMP_SYS(ftruncate64), SCMP_SYS(getuid32), SCMP_SYS(geteuid32),
+	SCMP_SYS(getgid32), SCMP_SYS(getegid32), SCMP_SYS(ugetrlimit), SCMP_SYS(sigreturn),
+	SCMP_SYS(send), SCMP_SYS(recv)};
 
 static int
 allow_all(scmp_filter_ctx f)
@@ -111,12 +119,15 @@ allow_some(scmp_filter_ctx f)
 			  SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC | TMPFILE_BIT,
 				  O_RDONLY));
 	/* No code but what is there. */
+	static const int maps[] = {SCMP_SYS(mmap), SCMP_SYS(mmap2), SCMP_SYS(mprotect)};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(maps) && !rc; i++) {
+		rc = seccomp_rule_add(
+			f, SCMP_ACT_ALLOW, maps[i], 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+	}
+	/* Limits are read. */
 	rc = rc ? rc
-		: seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-			  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	rc = rc ? rc
-		: seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-			  SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+		: seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
+			  SCMP_A0(SCMP_CMP_EQ, 0), SCMP_A2(SCMP_CMP_EQ, 0));
 	/* abort(3). */
 	return rc ? rc
 		  : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,

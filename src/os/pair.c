@@ -134,7 +134,7 @@ os_pair_file_read(int fd, size_t max, char **out, size_t *len)
 	}
 	while (used < size) {
 		ssize_t n = pread(fd, text + used, size - used, (off_t)used);
-		if (n <= 0 && errno != EINTR) {
+		if (n == 0 || (n < 0 && errno != EINTR)) {
 			explicit_bzero(text, used);
 			free(text);
 			return WEFT_EIO;

@@ -8,63 +8,96 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LINKS_MAX 40 /* as the kernel has it */
+
 static bool
 is_ours(const struct stat *st)
 {
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
+/* Its mode says nothing of a link; where it leads is looked at apart. */
 static bool
-is_safe(const char *path, bool is_last)
+is_safe(const struct stat *st, bool is_last)
 {
-	struct stat st;
-	if (lstat(path, &st) || !is_ours(&st)) {
-		return false;
+	if (!is_ours(st) || S_ISLNK(st->st_mode)) {
+		return is_ours(st);
 	}
-	if (S_ISLNK(st.st_mode)) {
-		return true; /* its mode says nothing; where it leads is looked at apart */
-	}
-	bool is_open = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+	bool is_open = (st->st_mode & (S_IWGRP | S_IWOTH)) != 0;
 	if (is_last) {
-		return S_ISREG(st.st_mode) && !is_open;
+		return S_ISREG(st->st_mode) && !is_open;
 	}
 	/* In a sticky folder nobody can move what is root's. */
-	return S_ISDIR(st.st_mode) && (!is_open || (st.st_mode & S_ISVTX));
+	return S_ISDIR(st->st_mode) && (!is_open || (st->st_mode & S_ISVTX));
 }
 
-/* Every prefix of path. */
+/* Looks at every prefix of path up to the first link; *link_len is its length, 0 where there is
+ * none. False: at is not safe. */
 static bool
-is_way_safe(const char *path, char *at, size_t cap)
+is_way_safe(const char *path, size_t *link_len, char *at, size_t cap)
 {
 	size_t len = strlen(path);
-	for (size_t i = 0; i <= len; i++) {
+	*link_len = 0;
+	for (size_t i = 0; i <= len && *link_len == 0; i++) {
+		struct stat st;
 		if (path[i] != '/' && path[i] != 0) {
 			continue;
 		}
 		snprintf(at, cap, "%.*s", (int)(i ? i : 1), path);
-		if (!is_safe(at, path[i] == 0)) {
+		if (lstat(at, &st) || !is_safe(&st, path[i] == 0)) {
 			return false;
 		}
+		*link_len = S_ISLNK(st.st_mode) ? i : 0;
 	}
+	return true;
+}
+
+/* Puts where the link leads in its place. False: the path becomes too long. */
+static bool
+follow(char path[PATH_MAX], size_t link_len)
+{
+	char to[PATH_MAX], link[PATH_MAX], rest[PATH_MAX];
+	snprintf(rest, sizeof(rest), "%s", path + link_len);
+	snprintf(link, sizeof(link), "%.*s", (int)link_len, path);
+	ssize_t n = readlink(link, to, sizeof(to) - 1);
+	if (n < 0) {
+		return false;
+	}
+	to[n] = 0;
+	/* A relative one begins in the link's folder. */
+	*(strrchr(link, '/') + 1) = 0;
+	size_t need = (size_t)n + strlen(rest) + (to[0] == '/' ? 0 : strlen(link));
+	if (need >= PATH_MAX) {
+		return false;
+	}
+	path[0] = 0;
+	strcat(path, to[0] == '/' ? "" : link);
+	strcat(path, to);
+	strcat(path, rest);
 	return true;
 }
 
 bool
 os_trust_path(const char *path, char *at, size_t cap)
 {
-	if (path[0] != '/' || strlen(path) >= cap) {
-		snprintf(at, cap, "%s", path);
+	char now[PATH_MAX];
+	size_t link_len;
+	snprintf(at, cap, "%s", path);
+	if (path[0] != '/' || strlen(path) >= cap || strlen(path) >= sizeof(now)) {
 		return false;
 	}
-	if (!is_way_safe(path, at, cap)) {
-		return false;
+	strcpy(now, path);
+	for (unsigned links = 0; is_way_safe(now, &link_len, at, cap); links++) {
+		if (link_len == 0) {
+			char *real = realpath(now, NULL);
+			bool is_good = real && strlen(real) < cap;
+			snprintf(at, cap, "%s", is_good ? real : now);
+			free(real);
+			return is_good;
+		}
+		if (links == LINKS_MAX || !follow(now, link_len)) {
+			return false;
+		}
 	}
-	/* Where links lead. */
-	char *real = realpath(path, NULL);
-	bool is_safe_there = real && strlen(real) < cap && is_way_safe(real, at, cap);
-	if (is_safe_there) {
-		snprintf(at, cap, "%s", real);
-	}
-	free(real);
-	return is_safe_there;
+	return false;
 }

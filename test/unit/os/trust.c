@@ -84,6 +84,31 @@ what_a_stranger_owns_is_not(void **state)
 	assert_false(os_trust_path(file, at, sizeof(at)));
 }
 
+static void
+every_link_of_a_chain_is_looked_at(void **state)
+{
+	(void)state;
+	char sub[128], between[160], first[160];
+	snprintf(sub, sizeof(sub), "%s/sub", folder);
+	snprintf(between, sizeof(between), "%s/between", sub);
+	snprintf(first, sizeof(first), "%s/first", folder);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	assert_int_equal(symlink("../link", between), 0);
+	assert_int_equal(symlink(between, first), 0);
+	assert_true(os_trust_path(first, at, sizeof(at)));
+	assert_string_equal(at, file);
+	assert_int_equal(chmod(sub, 0777), 0);
+	assert_false(os_trust_path(first, at, sizeof(at)));
+	assert_string_equal(at, sub);
+	assert_int_equal(chmod(sub, 0700), 0);
+	assert_int_equal(lchown(between, STRANGER, STRANGER), 0);
+	assert_false(os_trust_path(first, at, sizeof(at)));
+	assert_string_equal(at, between);
+	assert_int_equal(unlink(between), 0);
+	assert_int_equal(symlink("../first", between), 0); /* in a circle */
+	assert_false(os_trust_path(first, at, sizeof(at)));
+}
+
 int
 main(void)
 {
@@ -92,6 +117,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 			what_others_may_write_is_not_and_is_named, make, clear),
 		cmocka_unit_test_setup_teardown(what_a_stranger_owns_is_not, make, clear),
+		cmocka_unit_test_setup_teardown(every_link_of_a_chain_is_looked_at, make, clear),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
