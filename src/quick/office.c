@@ -136,6 +136,10 @@ office_save(struct office *o, const struct conf_state *state, char *why, size_t 
 		snprintf(why, cap, "%s was started without a file", o->config.name);
 		return WEFT_ENOENT;
 	}
+	if (o->stage < OFFICE_STAGE_UP || o->stage == OFFICE_STAGE_ENDED) {
+		snprintf(why, cap, "%s is about to start or to end", o->config.name);
+		return WEFT_EAGAIN;
+	}
 	return save_write(state, o->path, &o->sum, why, cap);
 }
 

@@ -100,6 +100,12 @@ write_text(const char *path, const char *old, size_t old_len, const char *text, 
 	if (!is_changed && len == old_len && memcmp(old, text, len) == 0) {
 		return WEFT_OK;
 	}
+	if (len > CONF_BYTES_MAX) {
+		snprintf(why, cap,
+			"%s is not saved: it would have %zu bytes, and %u are read at most", path,
+			len, CONF_BYTES_MAX);
+		return WEFT_EMSGSIZE;
+	}
 	snprintf(other, sizeof(other), "%s" SUFFIX, path);
 	enum weft_err e = os_file_write(is_changed ? other : path, text, len, 0600);
 	if (e) {

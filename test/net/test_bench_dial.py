@@ -18,7 +18,7 @@ def bench_dial(*argv: str, timeout: float = 240) -> subprocess.CompletedProcess:
 
 def test_measures_a_tun_and_forwarders(tmp_path):
     out, page = tmp_path / "out.json", tmp_path / "out.html"
-    labels = ("veth", "weft", "dial:deadline=3600", "forward", "dial:peer=wireguard-go")
+    labels = ("veth", "weft", "dial:deadline=3600:peer=wireguard-go", "forward")
     r = bench_dial("--rates", "50", "--idle", "100", "--contenders", ",".join(labels), "--json", str(out), "--html", str(page))
     assert r.returncode == 0, r.stdout + r.stderr
     doc = json.loads(out.read_text())

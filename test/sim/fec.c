@@ -185,7 +185,7 @@ static size_t
 stride(void)
 {
 	const char *stage = getenv("WEFT_TEST_STAGE");
-	return stage && strcmp(stage, "asan") == 0   ? 3
+	return stage && strcmp(stage, "asan") == 0   ? 9
 	       : stage && strcmp(stage, "tsan") == 0 ? 12
 						     : 1;
 }

@@ -167,6 +167,13 @@ steps_are_taken_once_and_in_order(void **state)
 		}
 		assert_int_equal(o.stage, stage);
 	}
+	for (int stage = OFFICE_STAGE_NEW; stage <= OFFICE_STAGE_ENDED; stage++) {
+		struct office o = make_office((enum office_stage)stage);
+		bool may_save = stage >= OFFICE_STAGE_UP && stage < OFFICE_STAGE_ENDED;
+		snprintf(o.path, sizeof(o.path), "/nowhere/wg0.conf");
+		assert_int_equal(office_save(&o, &(struct conf_state){0}, why, sizeof(why)),
+			may_save ? WEFT_ENOENT : WEFT_EAGAIN);
+	}
 	struct office o = make_office(OFFICE_STAGE_NEW);
 	assert_int_equal(office_left_begin(&o, 1, true), WEFT_EINVAL); /* without the lock */
 	assert_int_equal(office_bring_up(&o, NULL, 0), WEFT_EINVAL);
