@@ -176,14 +176,15 @@ set_back(const char *path, const struct note *n, struct os_netlink *nl)
 }
 
 void
-left_end(const char *path, struct os_netlink *nl, const struct log *log)
+left_end(const char *path, struct os_netlink *nl, bool has_more, const struct log *log)
 {
 	struct note n;
 	if (read_note(path, &n)) {
 		return;
 	}
 	set_back(path, &n, nl);
-	if (os_file_remove(path)) {
+	n = (struct note){.valid_mark = -1};
+	if (has_more ? write_note(path, &n) : os_file_remove(path)) {
 		log_warn(log, "cannot remove %s", path);
 	}
 }
@@ -214,19 +215,18 @@ clean_rules(struct os_netlink *nl, uint32_t table, enum ip_family family)
 	(void)e; /* what is not there any more is as good as removed */
 }
 
-bool
-left_clean(const char *path, const struct log *log)
+void
+left_clean(const char *path, bool has_more, const struct log *log)
 {
 	struct note n;
 	struct os_netlink *nl;
 	if (read_note(path, &n) || os_netlink_open(&nl)) {
-		return false;
+		return;
 	}
 	if (n.table) {
 		clean_rules(nl, n.table, IP_FAMILY_V4);
 		clean_rules(nl, n.table, IP_FAMILY_V6);
 	}
-	left_end(path, nl, log);
+	left_end(path, nl, has_more, log);
 	os_netlink_close(nl);
-	return true;
 }

@@ -23,10 +23,11 @@ struct left_keeper {
  * which is set then. path ends in ".left"; those of other devices are in the same folder. */
 WEFT_MUST_CHECK enum weft_err left_begin(
 	const char *path, uint32_t table, bool has_v4, const struct log *log);
-/* The rules are gone: src_valid_mark is set back, unless others need it, and the note removed.
- * Nothing is done without a note. */
-void left_end(const char *path, struct os_netlink *nl, const struct log *log);
-/* Removes the rules, too, for a process that was killed. True: there was a note. */
-bool left_clean(const char *path, const struct log *log);
+/* The rules are gone: src_valid_mark is set back, unless others need it, and the note removed; with
+ * has_more it stays, without them, since there is more that the next start is to clean up. Nothing
+ * is done without a note. */
+void left_end(const char *path, struct os_netlink *nl, bool has_more, const struct log *log);
+/* Removes the rules, too, for a process that was killed. */
+void left_clean(const char *path, bool has_more, const struct log *log);
 
 #endif

@@ -73,9 +73,10 @@ clean_sockets(const struct quick_host *h)
 static bool
 clean(struct around *a)
 {
-	bool has_left = left_clean(a->left_path, a->host.log);
+	/* The note goes last: whoever is killed here leaves what the next start can know of. */
+	bool has_left = os_file_exists(a->left_path);
 	if (has_left) {
-		firewall_unset(&a->host);
+		left_clean(a->left_path, !firewall_unset(&a->host), a->host.log);
 	}
 	bool has_dns = dns_clean(&a->host);
 	bool has_sockets = clean_sockets(&a->host);
@@ -193,10 +194,7 @@ void
 around_take_down(struct around *a)
 {
 	dns_unset(&a->host, &a->dns);
-	if (a->has_firewall) {
-		firewall_unset(&a->host);
-		a->has_firewall = false;
-	}
+	a->has_firewall = a->has_firewall && !firewall_unset(&a->host);
 }
 
 void
@@ -206,7 +204,7 @@ around_end(struct around *a, const struct conf *c)
 		return;
 	}
 	/* What a start that failed has noted. */
-	left_clean(a->left_path, a->host.log);
+	left_clean(a->left_path, a->has_firewall, a->host.log);
 	if (a->is_up && c) {
 		enum weft_err e = hook_run(&a->host, c, CONF_HOOK_POST_DOWN);
 		(void)e; /* logged */

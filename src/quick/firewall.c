@@ -115,10 +115,7 @@ bool
 firewall_set(const struct quick_host *h, const struct conf *c, uint32_t mark, bool had_table)
 {
 	if (!needs_table(c)) {
-		if (had_table) {
-			firewall_unset(h);
-		}
-		return false;
+		return had_table && !firewall_unset(h);
 	}
 	enum weft_err e = run_nft(h, c, mark);
 	if (e == WEFT_ENOENT) {
@@ -132,11 +129,13 @@ firewall_set(const struct quick_host *h, const struct conf *c, uint32_t mark, bo
 	return !e || had_table; /* what nft refuses changes nothing: the table of before stays */
 }
 
-void
+bool
 firewall_unset(const struct quick_host *h)
 {
 	enum weft_err e = run_nft(h, NULL, 0);
-	if (e && e != WEFT_ENOENT) { /* without nft there never was a table */
-		log_warn(h->log, "%s: nft could not remove its table", h->name);
+	if (e == WEFT_OK || e == WEFT_ENOENT) { /* without nft there never was a table */
+		return true;
 	}
+	log_warn(h->log, "%s: nft could not remove its table", h->name);
+	return false;
 }

@@ -13,6 +13,7 @@ struct quick_host;
 /* Makes the table what c needs; without a default route that is no table. Where there is no nft the
  * log says what is missing. had_table: there is one. Returns whether there is one now. */
 bool firewall_set(const struct quick_host *h, const struct conf *c, uint32_t mark, bool had_table);
-void firewall_unset(const struct quick_host *h);
+/* False: it may be there still; logged. */
+bool firewall_unset(const struct quick_host *h);
 
 #endif

@@ -156,7 +156,7 @@ office_left_end(struct office *o)
 {
 	struct os_netlink *nl;
 	if (o->around.lock_fd >= 0 && os_netlink_open(&nl) == WEFT_OK) {
-		left_end(o->around.left_path, nl, o->config.log);
+		left_end(o->around.left_path, nl, o->around.has_firewall, o->config.log);
 		os_netlink_close(nl);
 	}
 }
