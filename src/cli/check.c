@@ -12,6 +12,7 @@
 #include "crypto/secret.h"
 #include "os/file.h"
 #include "wire/conf.h"
+#include "wire/conf_edit.h"
 
 static const char usage[] =
 	"Usage: weft check [--strict] [--lenient] [--json] FILE...\n"
@@ -50,6 +51,42 @@ json_texts(const struct conf_texts *t)
 	json_t *a = json_array();
 	for (size_t i = 0; i < t->n; i++) {
 		json_array_append_new(a, json_string(t->v[i].text));
+	}
+	return a;
+}
+
+/* Is the key of that text the private key, or a preshared one, of the file? */
+static bool
+is_secret(const struct conf *c, const char *text)
+{
+	uint8_t key[KEY_LEN];
+	bool is_known = key_decode_base64(text, KEY_BASE64_LEN, key) == WEFT_OK;
+	bool found = is_known && c->interface.has_private_key &&
+		     secret_is_equal(key, c->interface.private_key, KEY_LEN);
+	for (size_t i = 0; is_known && !found && i < c->peers_n; i++) {
+		const struct conf_peer *p = &c->peers[i];
+		found = p->has_psk && secret_is_equal(key, p->psk, KEY_LEN);
+	}
+	secret_wipe(key, sizeof(key));
+	return found;
+}
+
+/* Hooks as they are written, but for secret keys of the file in them. */
+static json_t *
+json_hooks(const struct conf *c, enum conf_hook hook)
+{
+	const struct conf_texts *t = &c->interface.hooks[hook];
+	json_t *a = json_array();
+	for (size_t i = 0; i < t->n; i++) {
+		char *text = strdup(t->v[i].text);
+		size_t len = text ? strlen(text) : 0;
+		for (size_t at = 0; at + KEY_BASE64_LEN <= len; at++) {
+			if (text[at + KEY_BASE64_LEN - 1] == '=' && is_secret(c, text + at)) {
+				memset(text + at, '*', KEY_BASE64_LEN);
+			}
+		}
+		json_array_append_new(a, text ? json_string(text) : NULL);
+		conf_text_free(text, len);
 	}
 	return a;
 }
@@ -98,8 +135,9 @@ json_aead(enum conf_aead aead)
 }
 
 static json_t *
-json_interface(const struct conf_interface *i, const uint8_t *own_public)
+json_interface(const struct conf *c, const uint8_t *own_public)
 {
+	const struct conf_interface *i = &c->interface;
 	json_t *port = i->listen_port_pos.line ? json_integer(i->listen_port) : json_null();
 	json_t *mtu = i->mtu ? json_integer(i->mtu) : json_null();
 	json_t *workers = i->workers ? json_integer(i->workers) : json_string("auto");
@@ -109,11 +147,10 @@ json_interface(const struct conf_interface *i, const uint8_t *own_public)
 		"fwmark", (json_int_t)i->fwmark, "addresses", json_prefixes(&i->addresses), "dns",
 		json_texts(&i->dns), "dns_search", json_texts(&i->dns_search), "mtu", mtu, "table",
 		json_table(i), "save_config", i->save_config, "pre_up",
-		json_texts(&i->hooks[CONF_HOOK_PRE_UP]), "post_up",
-		json_texts(&i->hooks[CONF_HOOK_POST_UP]), "pre_down",
-		json_texts(&i->hooks[CONF_HOOK_PRE_DOWN]), "post_down",
-		json_texts(&i->hooks[CONF_HOOK_POST_DOWN]), "workers", workers, "offload",
-		i->has_offload, "aead", json_aead(i->aead));
+		json_hooks(c, CONF_HOOK_PRE_UP), "post_up", json_hooks(c, CONF_HOOK_POST_UP),
+		"pre_down", json_hooks(c, CONF_HOOK_PRE_DOWN), "post_down",
+		json_hooks(c, CONF_HOOK_POST_DOWN), "workers", workers, "offload", i->has_offload,
+		"aead", json_aead(i->aead));
 }
 
 static json_t *
@@ -150,11 +187,25 @@ json_messages(const struct conf_report *r)
 	return a;
 }
 
+/* JSON is UTF-8, a file's name may be anything. */
+static json_t *
+json_file(const char *file)
+{
+	json_t *name = json_string(file);
+	char *ascii = name ? NULL : strdup(file);
+	for (char *p = ascii; p && *p; p++) {
+		*p = (unsigned char)*p < 0x80 ? *p : '?';
+	}
+	name = ascii ? json_string(ascii) : name;
+	free(ascii);
+	return name;
+}
+
 static void
 print_json(const struct check *k, const char *file, const struct conf *c, const uint8_t *own_public)
 {
-	json_t *o = json_pack("{s:s, s:o, s:o, s:o}", "file", file, "interface",
-		c ? json_interface(&c->interface, own_public) : json_null(), "peers",
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "file", json_file(file), "interface",
+		c ? json_interface(c, own_public) : json_null(), "peers",
 		c ? json_peers(c) : json_array(), "messages", json_messages(&k->report));
 	if (!o || json_dumpf(o, stdout, JSON_COMPACT) != 0) {
 		fprintf(stderr, "weft: check: out of memory\n");
@@ -168,7 +219,7 @@ print_text(const struct check *k, const char *file)
 {
 	const struct conf_report *r = &k->report;
 	for (size_t i = 0; i < r->n; i++) {
-		char line[sizeof(r->notes[i]) + 4096];
+		char line[CONF_NOTE_LINE_MAX];
 		fprintf(stderr, "%s\n", conf_note_format(&r->notes[i], file, line, sizeof(line)));
 	}
 	if (r->errors + r->warnings > r->n) {

@@ -28,7 +28,7 @@ static void
 tell(const struct conf_report *r, const char *path, char *why, size_t cap)
 {
 	size_t at = 0;
-	char line[512];
+	char line[CONF_NOTE_LINE_MAX];
 	for (size_t i = 0; i < r->n && at < cap; i++) {
 		if (r->notes[i].severity == CONF_SEVERITY_ERROR) {
 			at += (size_t)snprintf(why + at, cap - at, "%s%s", at ? "\n" : "",

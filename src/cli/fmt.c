@@ -74,7 +74,7 @@ format_file(const char *file, bool is_check)
 	int rc = CLI_FAILED;
 	e = conf_parse(text, len, NULL, &c, report);
 	if (e == WEFT_EPARSE) {
-		char line[512];
+		char line[CONF_NOTE_LINE_MAX];
 		for (size_t i = 0; i < report->n; i++) {
 			if (report->notes[i].severity == CONF_SEVERITY_ERROR) {
 				fprintf(stderr, "%s\n",

@@ -232,7 +232,7 @@ options_find(const char *what, char path[OPTIONS_PATH_MAX])
 static void
 print_notes(const struct conf_report *report, const char *path)
 {
-	char line[512];
+	char line[CONF_NOTE_LINE_MAX];
 	for (size_t i = 0; i < report->n; i++) {
 		fprintf(stderr, "%s\n",
 			conf_note_format(&report->notes[i], path, line, sizeof(line)));

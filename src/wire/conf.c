@@ -48,8 +48,8 @@ conf_free(struct conf *c)
 	free(c);
 }
 
-/* Length of the UTF-8 sequence at p (RFC 3629, without checking for surrogates), 0 when it is
- * none; the code point goes to *out. */
+/* Length of the UTF-8 sequence at p (RFC 3629), 0 when it is none; the code point goes to
+ * *out. */
 static size_t
 utf8_take(const char *p, size_t len, uint32_t *out)
 {
@@ -71,7 +71,8 @@ utf8_take(const char *p, size_t len, uint32_t *out)
 		v = (v << 6) | ((uint8_t)p[i] & 0x3fu);
 	}
 	*out = v;
-	return v < least[n] || v > 0x10ffff ? 0 : n;
+	bool is_surrogate = v >= 0xd800 && v <= 0xdfff;
+	return v < least[n] || v > 0x10ffff || is_surrogate ? 0 : n;
 }
 
 static const char *
@@ -177,7 +178,7 @@ guess_section(const char *name, size_t len)
 static void
 refuse_section(struct conf_reader *p, const struct conf_value *line, const char *name, size_t len)
 {
-	char quote[CONF_QUOTE_MAX];
+	char shown[CONF_NOTE_KEY_MAX];
 	const char *origin = conf_section_origin(name, len);
 	enum conf_section near = guess_section(name, len);
 	enum conf_severity severity = CONF_SEVERITY_ERROR;
@@ -185,9 +186,9 @@ refuse_section(struct conf_reader *p, const struct conf_value *line, const char 
 	if (p->options->is_lenient && near == CONF_SECTION_UNKNOWN) {
 		severity = CONF_SEVERITY_WARNING;
 	}
-	conf_value_quote(line, quote);
-	conf_note_add(p->report, severity, line->pos, 0, NULL, "%sis an unknown section; %s%s",
-		quote,
+	conf_value_name(line, NULL, shown);
+	conf_note_add(p->report, severity, line->pos, 0, shown, "%sis an unknown section; %s%s",
+		shown[0] ? "" : "this ",
 		origin                         ? "it belongs to a file of "
 		: near == CONF_SECTION_UNKNOWN ? "there are [Interface] and [Peer]"
 		: near == CONF_SECTION_PEER    ? "did you mean [Peer]?"
@@ -243,17 +244,17 @@ section_name(enum conf_section s)
 static void
 refuse_key(struct conf_reader *p, const struct conf_value *name, bool has_value)
 {
-	char quote[CONF_QUOTE_MAX] = "";
+	char shown[CONF_NOTE_KEY_MAX] = "";
 	const char *origin = conf_key_origin(name->p, name->len);
 	const struct conf_key *near = origin ? NULL : conf_key_near(name->p, name->len, p->section);
 
 	if (has_value) {
-		conf_value_quote(name, quote);
+		conf_value_name(name, near, shown);
 	}
 	bool is_elsewhere = near && !conf_key_belongs(near, p->section);
 	conf_note_add(p->report,
 		p->options->is_lenient ? CONF_SEVERITY_WARNING : CONF_SEVERITY_ERROR, name->pos, 0,
-		NULL, "%sis an unknown key%s%s%s%s%s", has_value && quote[0] ? quote : "this ",
+		shown, "%sis an unknown key%s%s%s%s%s", shown[0] ? "" : "this ",
 		near     ? "; did you mean "
 		: origin ? " of "
 			 : "",
@@ -329,6 +330,13 @@ read_assignment(struct conf_reader *p, struct conf_value name, struct conf_value
 	}
 }
 
+/* As other programs write comments. */
+static bool
+is_foreign_comment(const struct conf_value *line)
+{
+	return line->p[0] == ';' || line->p[0] == '/';
+}
+
 static void
 refuse_outside(struct conf_reader *p, const struct conf_value *line, const struct conf_key *key)
 {
@@ -341,8 +349,9 @@ refuse_outside(struct conf_reader *p, const struct conf_value *line, const struc
 			"stands before any section; put %s above it", section_name(key->section));
 		return;
 	}
-	conf_value_refuse(p->report, line,
-		"text before any section; a WireGuard file begins with [Interface]");
+	conf_value_refuse(p->report, line, "text before any section; %s",
+		is_foreign_comment(line) ? "a comment begins with '#'"
+					 : "a WireGuard file begins with [Interface]");
 }
 
 static void
@@ -361,9 +370,8 @@ refuse_no_equals(struct conf_reader *p, const struct conf_value *line)
 			"no '=' in this line; write %s = VALUE", key->name);
 	} else {
 		conf_value_refuse(p->report, line, "no '=' in this line%s",
-			line->p[0] == ';'   ? "; a comment begins with '#'"
-			: line->p[0] == '/' ? "; a comment begins with '#'"
-					    : "; one is KEY = VALUE");
+			is_foreign_comment(line) ? "; a comment begins with '#'"
+						 : "; one is KEY = VALUE");
 	}
 }
 

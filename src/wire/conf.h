@@ -31,6 +31,7 @@
 #define CONF_FEC_DELAY_MS_DEFAULT 20
 #define CONF_FEC_DELAY_MS_MAX 1000
 #define CONF_NOTES_MAX 100 /* messages kept; further ones are counted */
+#define CONF_NOTE_KEY_MAX 26
 
 struct conf_pos {
 	uint32_t line; /* from 1; 0 = the item was not given */
@@ -45,8 +46,9 @@ enum conf_severity {
 struct conf_note {
 	enum conf_severity severity;
 	struct conf_pos pos;
-	uint32_t line2; /* the other line that the text names; 0 = none */
-	char key[24];   /* "AllowedIPs", "[Peer]"; empty = none */
+	uint32_t line2;              /* the other line that the text names; 0 = none */
+	char key[CONF_NOTE_KEY_MAX]; /* "AllowedIPs", "[Peer]"; as written if unknown; empty = none
+				      */
 	char text[200];
 };
 
@@ -208,7 +210,9 @@ void conf_free(struct conf *c);
 WEFT_MUST_CHECK enum weft_err conf_lint(
 	const struct conf *c, const uint8_t own_public[KEY_LEN], struct conf_report *report);
 
-/* "FILE:LINE:COLUMN: error: Key: text", cut to cap bytes with the final NUL. Returns out. */
+/* "FILE:LINE:COLUMN: error: Key: text", cut to cap bytes with the final NUL. Returns out.
+ * CONF_NOTE_LINE_MAX is enough for every path that the system takes. */
+#define CONF_NOTE_LINE_MAX (4096 + sizeof(struct conf_note) + 64)
 char *conf_note_format(const struct conf_note *n, const char *file, char *out, size_t cap);
 
 /* Values of Fec and Cipher, in any letter case: "off", "auto", "30%" or "30"; "auto",

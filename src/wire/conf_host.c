@@ -33,6 +33,20 @@ is_number(const char *p, size_t len)
 	return len > 0;
 }
 
+/* All but the last character of a key in base64: hosts have one letter case, a key nearly always
+ * has both and digits. */
+static bool
+is_key(const char *p, size_t len)
+{
+	bool has_upper = false, has_lower = false, has_digit = false;
+	for (size_t i = 0; i < len; i++) {
+		has_upper |= p[i] >= 'A' && p[i] <= 'Z';
+		has_lower |= p[i] >= 'a' && p[i] <= 'z';
+		has_digit |= is_digit(p[i]);
+	}
+	return len == KEY_BASE64_LEN - 1 && has_upper && has_lower && has_digit;
+}
+
 const char *
 conf_host_fault(const char *p, size_t len)
 {
@@ -58,6 +72,9 @@ conf_host_fault(const char *p, size_t len)
 		}
 		if (i - start > LABEL_MAX) {
 			return "a label of it is longer than 63 characters";
+		}
+		if (is_key(p + start, i - start)) {
+			return "it looks like a key";
 		}
 		if (p[start] == '-' || p[i - 1] == '-') {
 			return "a label of it begins or ends with '-'";

@@ -103,6 +103,10 @@ void conf_report_sort(struct conf_report *r);
  * or cannot be printed. Returns out. */
 #define CONF_QUOTE_MAX 52
 char *conf_value_quote(const struct conf_value *v, char out[CONF_QUOTE_MAX]);
+/* The same for an unknown name, without quotes. near: the known one that it resembles, or NULL;
+ * what resembles one is no key. */
+char *conf_value_name(
+	const struct conf_value *v, const struct conf_key *near, char out[CONF_NOTE_KEY_MAX]);
 
 /* --- conf_value.c: read the whole value; on failure an error is in the report --- */
 bool conf_char_is_blank(char c);

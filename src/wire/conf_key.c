@@ -123,6 +123,45 @@ distance(const char *a, size_t a_len, const char *b, size_t b_len)
 	return rows[a_len % 3][b_len];
 }
 
+static bool
+begins_with(const char *p, size_t len, const char *head, size_t head_len)
+{
+	bool is_same = head_len <= len;
+	for (size_t i = 0; is_same && i < head_len; i++) {
+		is_same = lower(p[i]) == lower(head[i]);
+	}
+	return is_same;
+}
+
+/* "Port" of ListenPort, "DNSServers". */
+static bool
+shares_a_word(const char *name, size_t len, const char *known)
+{
+	size_t known_len = strlen(known);
+	bool is_part = begins_with(name, len, known, known_len);
+	for (size_t i = 0; !is_part && i + len <= known_len; i++) {
+		is_part = begins_with(known + i, known_len - i, name, len);
+	}
+	return is_part;
+}
+
+/* NULL: no key shares a word with the name, or several do. */
+static const struct conf_key *
+find_word(const char *name, size_t len, enum conf_section section)
+{
+	const struct conf_key *found[2] = {NULL, NULL}; /* elsewhere, here */
+	unsigned n[2] = {0, 0};
+	for (size_t i = 0; i < CONF_KEY_COUNT; i++) {
+		if (shares_a_word(name, len, keys[i].name)) {
+			bool is_here = conf_key_belongs(&keys[i], section);
+			found[is_here] = &keys[i];
+			n[is_here]++;
+		}
+	}
+	return n[1] == 1 ? found[1] : n[1] == 0 && n[0] == 1 ? found[0] : NULL;
+}
+
+#define WORD_MIN 3
 const struct conf_key *
 conf_key_near(const char *name, size_t len, enum conf_section section)
 {
@@ -145,7 +184,7 @@ conf_key_near(const char *name, size_t len, enum conf_section section)
 			best = &keys[i];
 		}
 	}
-	return best;
+	return best || len < WORD_MIN ? best : find_word(name, len, section);
 }
 
 static const char *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Warnings about items of a configuration that are right alone and doubtful together. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,27 +82,52 @@ collect(const struct conf *c, struct refs *out)
 	return true;
 }
 
+/* How people know the peer: its name, cut if it is long, or the head of its key. */
+#define LABEL_MAX 33
+static const char *
+peer_label(const struct conf_peer *p, char out[LABEL_MAX])
+{
+	char key[KEY_BASE64_LEN + 1];
+	snprintf(out, LABEL_MAX, "%.*s", p->name ? LABEL_MAX - 1 : 10,
+		p->name ? p->name : key_encode_base64(p->public_key, key));
+	return out;
+}
+
 static void
-lint_overlaps(const struct refs *refs, struct conf_report *r)
+warn_of_overlap(
+	const struct conf *c, const struct ref *first, const struct ref *ref, struct conf_report *r)
+{
+	char text[IP_PREFIX_TEXT_MAX], a[LABEL_MAX], b[LABEL_MAX];
+	uint32_t line = first->prefix->pos.line;
+	ip_prefix_format(&ref->prefix->prefix, text);
+	if (first->peer == ref->peer) {
+		conf_note_add(r, CONF_SEVERITY_WARNING, ref->prefix->pos, line, "AllowedIPs",
+			"%s is there already, in line %u", text, line);
+		return;
+	}
+	conf_note_add(r, CONF_SEVERITY_WARNING, ref->prefix->pos, line, "AllowedIPs",
+		"%s of peer %s is peer %s's too, in line %u; the last peer gets it", text,
+		peer_label(&c->peers[ref->peer], b), peer_label(&c->peers[first->peer], a), line);
+}
+
+/* Two sections of one peer: lint_peers() has that. */
+static bool
+is_one_peer(const struct conf *c, const struct ref *a, const struct ref *b)
+{
+	return a->peer != b->peer &&
+	       memcmp(c->peers[a->peer].public_key, c->peers[b->peer].public_key, KEY_LEN) == 0;
+}
+
+static void
+lint_overlaps(const struct conf *c, const struct refs *refs, struct conf_report *r)
 {
 	const struct ref *first = NULL; /* of a run of equal prefixes */
 	for (size_t i = 0; i < refs->n; i++) {
 		const struct ref *ref = &refs->v[i];
-		char text[IP_PREFIX_TEXT_MAX];
 		if (!first || compare_prefixes(&first->prefix->prefix, &ref->prefix->prefix) != 0) {
 			first = ref;
-			continue;
-		}
-		uint32_t line = first->prefix->pos.line;
-		ip_prefix_format(&ref->prefix->prefix, text);
-		if (first->peer == ref->peer) {
-			conf_note_add(r, CONF_SEVERITY_WARNING, ref->prefix->pos, line,
-				"AllowedIPs", "%s is there already, in line %u", text, line);
-		} else {
-			conf_note_add(r, CONF_SEVERITY_WARNING, ref->prefix->pos, line,
-				"AllowedIPs",
-				"%s is another peer's too, in line %u; the last peer gets it", text,
-				line);
+		} else if (!is_one_peer(c, first, ref)) {
+			warn_of_overlap(c, first, ref, r);
 		}
 	}
 }
@@ -293,7 +319,7 @@ conf_lint(const struct conf *c, const uint8_t own_public[KEY_LEN], struct conf_r
 		return WEFT_ENOMEM;
 	}
 	lint_interface(c, &refs, report);
-	lint_overlaps(&refs, report);
+	lint_overlaps(c, &refs, report);
 	lint_loops(c, &refs, report);
 	lint_own_endpoints(c, report);
 	lint_policies(c, report);

@@ -72,19 +72,40 @@ is_base64(char c)
 	       c == '+' || c == '/';
 }
 
+/* Blanks and the like do not end a run: a key that was cut is a key. */
+static bool
+is_printable(const struct conf_value *v, size_t run_max)
+{
+	size_t run = 0;
+	bool ok = v->len > 0 && !(v->key && (v->key->traits & CONF_TRAIT_SECRET));
+	for (size_t i = 0; ok && i < v->len; i++) {
+		char c = v->p[i];
+		bool is_between = c != 0 && strchr(" \t,;=-_", c);
+		run = is_base64(c) ? run + 1 : is_between ? run : 0;
+		ok = run <= run_max && c >= 0x20 && c < 0x7f;
+	}
+	return ok;
+}
+
 char *
 conf_value_quote(const struct conf_value *v, char out[CONF_QUOTE_MAX])
 {
-	size_t run = 0;
-	bool can_quote = v->len > 0 && v->len <= CONF_QUOTE_MAX - 4 &&
-			 !(v->key && (v->key->traits & CONF_TRAIT_SECRET));
-	for (size_t i = 0; can_quote && i < v->len; i++) {
-		run = is_base64(v->p[i]) ? run + 1 : 0;
-		can_quote = run <= BASE64_RUN_MAX && v->p[i] >= 0x20 && v->p[i] < 0x7f;
-	}
 	out[0] = 0;
-	if (can_quote) {
+	if (v->len <= CONF_QUOTE_MAX - 4 && is_printable(v, BASE64_RUN_MAX)) {
 		snprintf(out, CONF_QUOTE_MAX, "\"%.*s\" ", (int)v->len, v->p);
+	}
+	return out;
+}
+
+char *
+conf_value_name(
+	const struct conf_value *v, const struct conf_key *near, char out[CONF_NOTE_KEY_MAX])
+{
+	/* Not much longer than the name that was meant. */
+	bool is_near = near && v->len * 3 <= strlen(near->name) * 4;
+	out[0] = 0;
+	if (v->len < CONF_NOTE_KEY_MAX && is_printable(v, is_near ? SIZE_MAX : BASE64_RUN_MAX)) {
+		snprintf(out, CONF_NOTE_KEY_MAX, "%.*s", (int)v->len, v->p);
 	}
 	return out;
 }

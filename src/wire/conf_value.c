@@ -327,6 +327,8 @@ refuse_prefix(struct conf_report *r, const struct conf_value *v)
 	const char *colon = memchr(v->p, ':', addr_len);
 	if (v->len == 1 && v->p[0] == '\\') {
 		hint = "; a backslash does not join lines, repeat the key instead";
+	} else if (v->key->id == CONF_KEY_ALLOWED_IPS && (v->p[0] == '+' || v->p[0] == '-')) {
+		hint = "; '+' and '-' are for wg set, a file has what the peer has";
 	} else if (v->p[0] == '[') {
 		hint = "; write it without brackets";
 	} else if (memchr(v->p, '-', addr_len)) {

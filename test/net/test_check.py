@@ -75,3 +75,31 @@ def test_empty_value_of_our_own_keys_is_an_error(key, tmp_path):
     path.write_text(f"[Interface]\n{key} =\n")
     r = weft("check", path)
     assert r.returncode == 1 and f"a.conf:2:{len(key) + 3}" in r.stderr and key in r.stderr, r.stderr
+
+
+def test_check_hides_secret_keys_of_the_file_in_hooks_and_shows_others(tmp_path):
+    own, psk, other = genkey(), genkey(), genkey()
+    path = tmp_path / "a.conf"
+    path.write_text(f"[Interface]\nPrivateKey = {own}\nPostUp = wg set %i private-key <(echo {own}) peer {other} preshared-key <(echo {psk})\n"
+                    f"[Peer]\nPublicKey = {genkey()}\nPresharedKey = {psk}\n")
+    r = weft("check", "--json", path)
+    hook = json.loads(r.stdout)["interface"]["post_up"][0]
+    assert own not in r.stdout and psk not in r.stdout and hook.startswith("wg set %i private-key <(echo ***") and other in hook
+
+
+def test_a_file_whose_name_is_not_utf8_gives_an_object(tmp_path):
+    path = bytes(tmp_path) + b"/\xff.conf"
+    with open(path, "w") as f:
+        f.write(f"[Interface]\nPrivateKey = {genkey()}\n")
+    r = subprocess.run([binary(), "check", "--json", path], capture_output=True, timeout=30)
+    assert json.loads(r.stdout)["file"].endswith("/?.conf") and r.returncode == 1, "the name is no interface's"
+
+
+@pytest.mark.parametrize("command", ["check", "fmt", "up"])
+def test_the_place_of_a_fault_is_told_whatever_the_length_of_the_path(command, tmp_path):
+    folder = tmp_path / ("d" * 200) / ("e" * 200) / ("f" * 200)
+    folder.mkdir(parents=True)
+    path = folder / "a.conf"
+    path.write_text("[Interface]\nAdress = 10.0.0.1/24\n")
+    r = weft(command, path)
+    assert r.returncode == 1 and "a.conf:2:1: error: Adress: is an unknown key; did you mean Address?" in r.stderr, r.stderr

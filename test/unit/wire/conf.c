@@ -286,14 +286,23 @@ conf_points_at_every_error(void **state)
 		{PEER, 1, 1, "[Interface]", "no such section"},
 		{"ListenPort = 1\n" HEAD, 1, 1, "ListenPort", "above"},
 		{"client\ndev tun\n", 1, 1, "", "before any section"},
-		{HEAD "[Server]\nPort = 1\nx\n", 3, 1, "", "unknown section"},
-		{HEAD " [Peers] \nPublicKey = " KEY_B "\n", 3, 2, "", "[Peer]?"},
+		{HEAD "[Server]\nPort = 1\nx\n", 3, 1, "[Server]", "unknown section"},
+		{HEAD " [Peers] \nPublicKey = " KEY_B "\n", 3, 2, "[Peers]", "[Peer]?"},
 		{"[Interface\nPrivateKey = " KEY_A "\n", 1, 1, "", "']'"},
 		{"[Interface] x\nPrivateKey = " KEY_A "\n", 1, 1, "", "follows"},
-		{HEAD "Adress = 1.2.3.4\n", 3, 1, "", "did you mean Address?"},
-		{HEAD "  DnsServer = 1.2.3.4\n", 3, 3, "", "\"DnsServer\" is an unknown key"},
-		{HEAD "AllowedIP = ::/0\n", 3, 1, "", "AllowedIPs of [Peer]?"},
-		{HEAD "Jc = 4\n", 3, 1, "", "AmneziaWG"},
+		{HEAD "Adress = 1.2.3.4\n", 3, 1, "Adress", "did you mean Address?"},
+		{"; note\n" HEAD, 1, 1, "", "'#'"},
+		{HEAD "  DnsServer = 1.2.3.4\n", 3, 3, "DnsServer",
+			"is an unknown key; did you mean DNS?"},
+		{HEAD "AllowedIP = ::/0\n", 3, 1, "AllowedIP", "AllowedIPs of [Peer]?"},
+		{HEAD "Port = 1\n", 3, 1, "Port", "did you mean ListenPort?"},
+		{HEAD PEER "KeepAlive = 1\n", 5, 1, "KeepAlive", "PersistentKeepalive?"},
+		{HEAD PEER "PersistantKeepalive = 1\n", 5, 1, "PersistantKeepalive",
+			"PersistentKeepalive?"},
+		{HEAD PEER "Key = 1\n", 5, 1, "Key", "is an unknown key"},
+		{HEAD PEER "AllowedIPs = ::/0, -10.0.0.0/8\n", 5, 20, "AllowedIPs", "wg set"},
+		{HEAD "PostUp = echo \xed\xa0\x80\n", 3, 15, "PostUp", "not UTF-8"},
+		{HEAD "Jc = 4\n", 3, 1, "Jc", "AmneziaWG"},
 		{HEAD "PublicKey = " KEY_B "\n", 3, 1, "PublicKey", "belongs in [Peer]"},
 		{HEAD PEER "MTU = 1\n", 5, 1, "MTU", "belongs in [Interface]"},
 		{HEAD "ListenPort 51820\n", 3, 1, "ListenPort", "no '='"},
@@ -367,9 +376,9 @@ conf_points_at_every_error(void **state)
 		{HEAD PEER "Cipher = aes\n", 5, 10, "Cipher", "did you mean aes-256-gcm?"},
 		{HEAD PEER "Cipher = ChaCha20\n", 5, 10, "Cipher", "chacha20poly1305?"},
 		{HEAD "Cipher = none\n", 3, 10, "Cipher", "neither auto"},
-		{HEAD "Fecdelays = 1\n", 3, 1, "", "did you mean FecDelay?"},
-		{HEAD "Extension = on\n", 3, 1, "", "did you mean Extensions?"},
-		{HEAD PEER "Ciper = auto\n", 5, 1, "", "did you mean Cipher?"},
+		{HEAD "Fecdelays = 1\n", 3, 1, "Fecdelays", "did you mean FecDelay?"},
+		{HEAD "Extension = on\n", 3, 1, "Extension", "did you mean Extensions?"},
+		{HEAD PEER "Ciper = auto\n", 5, 1, "Ciper", "did you mean Cipher?"},
 		{HEAD PEER "PublicKey = " KEY_A "\n", 5, 13, "PublicKey", "[Peer] line missing"},
 		{HEAD "[Peer]\n\n" PEER, 3, 1, "PublicKey", "none"},
 		{HEAD PEER "[Peer]\nAllowedIPs = ::/0\n", 5, 1, "PublicKey", "none"},
@@ -455,8 +464,14 @@ conf_warns_of_what_is_probably_a_mistake(void **state)
 		{HEAD PEER "AllowedIPs = 10.0.0.1/8\n", 5, 14, "AllowedIPs", "10.0.0.0/8"},
 		{HEAD PEER "AllowedIPs = ::/0, 1.0.0.0/8, ::/0\n", 5, 31, "AllowedIPs", "already"},
 		{HEAD PEER "AllowedIPs = ::/0\n[Peer]\nPublicKey = " KEY_A "\nAllowedIPs = ::/0\n",
-			8, 14, "AllowedIPs", "line 5"},
+			8, 14, "AllowedIPs",
+			"::/0 of peer yAnz5TF+lX is peer xTIBA5rboU's too, in line 5"},
+		{HEAD PEER "Name = a\nAllowedIPs = ::/0\n[Peer]\nPublicKey = " KEY_A
+			   "\nName = b\nAllowedIPs = ::/0\n",
+			10, 14, "AllowedIPs", "of peer b is peer a's too, in line 6"},
 		{HEAD PEER PEER, 6, 13, "PublicKey", "line 4"},
+		{HEAD PEER "AllowedIPs = ::/0\n" PEER "AllowedIPs = ::/0\n", 7, 13, "PublicKey",
+			"line 4"},
 		{HEAD PEER "Endpoint = 0.0.0.0:1\n", 5, 12, "Endpoint", "unspecified"},
 		{HEAD PEER "Endpoint = 224.0.0.1:1\n", 5, 12, "Endpoint", "multicast"},
 		{HEAD PEER "Endpoint = [fe80::1]:1\n", 5, 12, "Endpoint", "link-local"},
@@ -592,6 +607,38 @@ conf_messages_hold_no_piece_of_a_key(void **state)
 			}
 		}
 	}
+}
+
+static void
+conf_messages_hold_no_key_that_was_cut_by_blanks(void **state)
+{
+	(void)state;
+	static const char *const keys[] = {"Table", "FwMark", "Fec", "Cipher", "Aead", "MTU"};
+	static const char *const cuts[] = {"qLk5xQg9VtA9iFv jJdhWBxYz3M62UG t4m4GX4QyQwFY",
+		"qLk5xQg9VtA9iFv,jJdhWBxYz3M62UG,t4m4GX4QyQwFY", "5xQg9VtA9iFv-jJdhWBxYz"};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(keys) * WEFT_ARRAY_LEN(cuts); i++) {
+		char text[200];
+		struct conf *c;
+		snprintf(text, sizeof(text), "[Interface]\n%s = %s\n", keys[i / 3], cuts[i % 3]);
+		assert_int_equal(conf_parse(text, strlen(text), NULL, &c, &report), WEFT_EPARSE);
+		if (strstr(report.notes[0].text, "5xQg")) {
+			fail_msg("%s: %s", text, report.notes[0].text);
+		}
+	}
+}
+
+static void
+conf_takes_no_key_for_a_host(void **state)
+{
+	(void)state;
+	static const struct fault faults[] = {
+		{HEAD "DNS = QJmUW0cbzc8l1nJr5QfF3rXlaMYvyT0yPsm5NsO6K1o\n", 3, 7, "DNS", "a key"},
+		{HEAD PEER "Endpoint = QJmUW0cbzc8l1nJr5QfF3rXlaMYvyT0yPsm5NsO6K1o:1\n", 5, 12,
+			"Endpoint", "a key"},
+		{HEAD PEER "Name = QJmUW0cbzc8l1nJr5QfF3rXlaMYvyT0yPsm5NsO6K1o\n", 5, 8, "Name",
+			"a key"},
+	};
+	expect_faults(faults, WEFT_ARRAY_LEN(faults), true);
 }
 
 static void
@@ -861,6 +908,8 @@ main(void)
 		cmocka_unit_test(conf_lenient_passes_unknown_keys_and_sections),
 		cmocka_unit_test(conf_collects_all_faults_and_counts_those_it_cannot_keep),
 		cmocka_unit_test(conf_messages_hold_no_piece_of_a_key),
+		cmocka_unit_test(conf_messages_hold_no_key_that_was_cut_by_blanks),
+		cmocka_unit_test(conf_takes_no_key_for_a_host),
 		cmocka_unit_test(conf_long_lines_are_read_and_long_values_answered_shortly),
 		cmocka_unit_test(conf_random_dialects_read_back),
 		cmocka_unit_test(conf_names_of_interfaces_are_checked),
