@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "fec/gf256.h"
 
 #define APART_NS (500 * WEFT_NS_PER_US)
 #define APART_SPARSE_NS (2 * WEFT_NS_PER_MS)
@@ -12,10 +13,12 @@
  */
 #define ANSWERS_A_TURN 64u
 #define ANSWERS_TURN_NS (500 * WEFT_NS_PER_US)
-/* GF256_ROWS_MAX of them are computed together. */
-#define ALIKE 4u
+/* As many as are computed together. */
+#define ALIKE ((unsigned)GF256_ROWS_MAX)
 /* More would be a backlog that nobody fetches. */
 #define DUE_MAX 64
+/* All that these reach over, and more of the past than is of use to anybody. */
+#define UNCOVERED_MAX (DUE_MAX * FEC_WINDOW_MAX)
 /* Probes are cheap when bursts are few: that many a second are free, whatever the loss. */
 #define PROBES_MAX 10.0
 #define PROBE_NS (50 * WEFT_NS_PER_MS)
@@ -50,6 +53,14 @@ note_pace(struct fec_schedule *s, struct mono now)
 	s->source_at = now;
 }
 
+/* What no repair will come for is left to answers. Were it still to be covered later, the first
+ * repairs sent ahead after a long while would all go to the past. */
+static void
+forget_uncovered(struct fec_lane *l, unsigned max)
+{
+	l->uncovered = l->uncovered < max ? l->uncovered : max;
+}
+
 unsigned
 fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class class,
 	const struct fec_plan *plan, int64_t tail_ns)
@@ -63,6 +74,7 @@ fec_schedule_source(struct fec_schedule *s, struct mono now, enum wire_ext_class
 	}
 	l->in_hand++;
 	l->uncovered++;
+	forget_uncovered(l, k->ahead > 0 ? UNCOVERED_MAX : FEC_WINDOW_MAX);
 	l->alike = l->left = 0;
 	unsigned n = 0;
 	l->credit += k->ahead;
@@ -98,6 +110,9 @@ fec_schedule_cancel(struct fec_schedule *s, enum wire_ext_class class, unsigned 
 	struct fec_lane *l = &s->lanes[class];
 	l->due -= n < l->due ? n : l->due;
 	l->alike = l->left = 0;
+	if (l->due == 0) {
+		forget_uncovered(l, FEC_WINDOW_MAX);
+	}
 }
 
 void

@@ -6,10 +6,12 @@
  * repair. It waits until it covers a source that did not leave in the same instant, or 0.5 ms:
  * what hits a batch would hit its repair, too. In a sparse flow it waits longer, since a burst
  * of losses lasts longer than 0.5 ms, and there is time. Those of a batch longer than a window are
- * spread over it, some to each part. Tail: a short while behind the last
- * source, a repair, unless one has covered it; and more, each three times as long behind the source
- * as the one before, until the other side is known to know of that source: as many as it takes that
- * all of them are lost once in some thousand times, by what the path loses. */
+ * spread over it, some to each part.
+ *
+ * Tail: a short while behind the last source, a repair, unless one has covered it; and more, each
+ * three times as long behind the source as the one before, until the other side is known to know of
+ * that source: as many as it takes that all of them are lost once in some thousand times, by what
+ * the path loses. */
 #ifndef WEFT_FEC_SCHEDULE_H
 #define WEFT_FEC_SCHEDULE_H
 
@@ -39,7 +41,8 @@ struct fec_lane {
 	struct mono hand_at;   /* when the last sources came, and how many at once */
 	unsigned in_hand;
 	bool has_earlier;   /* sources came before these */
-	unsigned uncovered; /* sources since the last repair */
+	unsigned uncovered; /* sources since the last repair, as many as later ones may still cover
+			     */
 	/* Of the uncovered ones, how many the repairs that have left already do not reach; repairs
 	 * that are left of those over the same sources, and what these are. */
 	unsigned left, alike, window, skip;
