@@ -7,6 +7,8 @@ static uint64_t
 limit(const struct fec_budget *b, enum fec_budget_use use)
 {
 	switch (use) {
+	case FEC_BUDGET_SPARE:
+		return b->bytes_max / 4;
 	case FEC_BUDGET_CALM:
 		return b->bytes_max / 2;
 	case FEC_BUDGET_GROWTH:

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum fec_budget_use {
+	FEC_BUDGET_SPARE,  /* more than the next, where many leave at once: within a quarter */
 	FEC_BUDGET_CALM,   /* nothing was lost yet: within half of the budget */
 	FEC_BUDGET_GROWTH, /* more than the least that works: within three quarters */
 	FEC_BUDGET_NEED,   /* without it nothing is recovered: all of it */

@@ -179,6 +179,9 @@ fec_encoder_grow(struct fec_encoder *e, uint32_t records, uint32_t bytes, enum f
 	records = records > e->mask + 1 ? records : (uint32_t)e->mask + 1;
 	bytes = bytes > e->store.cap ? bytes : (uint32_t)e->store.cap;
 	uint64_t size = encoder_bytes(records, bytes, e->frame_max);
+	if (size <= e->size) {
+		return true;
+	}
 	if (!fec_budget_take(e->budget, size - e->size, use)) {
 		return false;
 	}

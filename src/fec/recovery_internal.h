@@ -82,7 +82,7 @@ struct fec_recovery {
 	bool is_starved; /* memory for sources was refused, and has not been had since */
 	struct mono starved_until;
 	bool was_calm_refusal; /* of what is taken while calm: more is allowed to one in need */
-	struct mono decoder_starved_until;
+	struct mono growth_starved_until, decoder_starved_until;
 	struct fec_recovery_stats stats; /* counts; the rest is filled in when asked */
 };
 

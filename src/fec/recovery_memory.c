@@ -98,6 +98,21 @@ refused(struct fec_recovery *r, struct mono now)
 	r->was_calm_refusal = !r->controller.is_armed;
 }
 
+/* What was refused to one that has some is no reason why a new session's should not be made. */
+static void
+grow_encoder(
+	struct fec_recovery *r, struct fec_session *s, uint32_t n, uint32_t bytes, struct mono now)
+{
+	enum fec_budget_use use = s->is_calm ? FEC_BUDGET_SPARE : FEC_BUDGET_GROWTH;
+	n = s->is_calm && n > CALM_RECORDS_MAX ? CALM_RECORDS_MAX : n;
+	bytes = s->is_calm && bytes > CALM_BYTES_MAX ? CALM_BYTES_MAX : bytes;
+	if (!mono_is_before(now, r->growth_starved_until) &&
+		!fec_encoder_grow(s->encoder, n, bytes, use)) {
+		r->stats.memory_refusals++;
+		r->growth_starved_until = mono_add_ns(now, FEC_STARVED_NS);
+	}
+}
+
 void
 fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now)
 {
@@ -112,13 +127,7 @@ fec_recovery_grow(struct fec_recovery *r, struct fec_session *s, struct mono now
 		return;
 	}
 	if (fec_encoder_is_short(s->encoder, keep_ns, &n, &bytes)) {
-		enum fec_budget_use use = s->is_calm ? FEC_BUDGET_CALM : FEC_BUDGET_GROWTH;
-		n = s->is_calm && n > CALM_RECORDS_MAX ? CALM_RECORDS_MAX : n;
-		bytes = s->is_calm && bytes > CALM_BYTES_MAX ? CALM_BYTES_MAX : bytes;
-		if (!mono_is_before(now, r->starved_until) &&
-			!fec_encoder_grow(s->encoder, n, bytes, use)) {
-			refused(r, now);
-		}
+		grow_encoder(r, s, n, bytes, now);
 	} else if (!mono_is_before(now, s->shrunk_at)) {
 		fec_encoder_shrink(s->encoder, keep_ns + keep_ns / 4,
 			s->is_calm ? CALM_BYTES : STORE_BYTES_MIN);

@@ -14,8 +14,11 @@ budget_gives_each_use_its_share_and_not_a_byte_more(void **state)
 {
 	(void)state;
 	struct fec_budget b = {.bytes_max = 1000};
-	assert_false(fec_budget_take(&b, 501, FEC_BUDGET_CALM));
-	assert_true(fec_budget_take(&b, 500, FEC_BUDGET_CALM));
+	assert_false(fec_budget_take(&b, 251, FEC_BUDGET_SPARE));
+	assert_true(fec_budget_take(&b, 250, FEC_BUDGET_SPARE));
+	assert_false(fec_budget_take(&b, 1, FEC_BUDGET_SPARE));
+	assert_false(fec_budget_take(&b, 251, FEC_BUDGET_CALM));
+	assert_true(fec_budget_take(&b, 250, FEC_BUDGET_CALM));
 	assert_false(fec_budget_take(&b, 1, FEC_BUDGET_CALM));
 	assert_true(fec_budget_take(&b, 250, FEC_BUDGET_GROWTH));
 	assert_false(fec_budget_take(&b, 1, FEC_BUDGET_GROWTH));

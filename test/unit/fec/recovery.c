@@ -614,6 +614,118 @@ a_calm_peer_without_memory_gets_some_when_it_is_armed(void **state)
 	fec_recovery_free(a.r);
 }
 
+/* Packets of full size, in jobs of 192 that are 0.1 ms apart. */
+static void
+alone_send_fast(struct alone *a, uint64_t session, unsigned jobs)
+{
+	uint8_t packet[1400] = {0x45, 0, 1400 >> 8, 1400 & 0xff, [9] = 17};
+	for (unsigned i = 0; i < jobs * 192; i++) {
+		a->now.ns += i % 192 == 0 ? MS / 10 : 0;
+		fec_recovery_source(a->r, a->now, session, a->counter++, packet, sizeof(packet));
+		if (i % 192 == 191) {
+			(void)fec_recovery_due_session(a->r, a->now, 0);
+		}
+	}
+}
+
+static struct fec_recovery_stats
+alone_stats(const struct alone *a)
+{
+	struct fec_recovery_stats s;
+	fec_recovery_stats(a->r, &s);
+	return s;
+}
+
+static void
+alone_init_bounded(struct alone *a, struct fec_budget *budget)
+{
+	struct fec_recovery_config c = {.policy = automatic,
+		.packet_max = FEC_LINK_MTU,
+		.frame_max = FEC_LINK_FRAME_MAX,
+		.budget = budget};
+	*a = (struct alone){.now = {S}, .counter = 5};
+	assert_int_equal(fec_recovery_new(&c, &a->r), 0);
+	fec_recovery_set_path(a->r, a->now, 10 * MS, 0);
+}
+
+static void
+a_calm_encoder_grows_to_its_bound_while_many_leave_and_shrinks_again(void **state)
+{
+	(void)state;
+	struct fec_budget budget = {.bytes_max = 64u << 20};
+	struct alone a;
+	alone_init_bounded(&a, &budget);
+	alone_send_fast(&a, 1, 1);
+	assert_in_range(alone_stats(&a).memory, 256u << 10, 512u << 10);
+	alone_send_fast(&a, 1, 40);
+	uint64_t most = alone_stats(&a).memory;
+	assert_in_range(most, 1u << 20, 5u << 18);
+	/* No more is asked for, so none is refused when others have it all. */
+	assert_true(fec_budget_take(&budget, 62u << 20, FEC_BUDGET_NEED));
+	alone_send_fast(&a, 1, 40);
+	assert_int_equal(alone_stats(&a).memory, most);
+	assert_int_equal(alone_stats(&a).memory_refusals, 0);
+	/* The last 700 are remembered. */
+	struct wire_ext_feedback f = {.highest = (uint32_t)a.counter - 1,
+		.received = 7000,
+		.lost = 1,
+		.runs = 1,
+		.blocks_n = 1,
+		.blocks = {{.back = 700, .span = 1, .want = 2, .missing = {1}}}};
+	assert_true(alone_feedback(&a, &f));
+	struct wire_ext_repair r;
+	size_t n = alone_take(&a);
+	assert_true(n > 0);
+	assert_true(wire_ext_repair_decode(a.frame, sizeof(a.frame), &r));
+	assert_int_equal(r.why, WIRE_EXT_WHY_ANSWER);
+	assert_int_equal(r.sources[0], 1);
+	fec_recovery_free(a.r);
+	/* A flow that is slow from then on. */
+	fec_budget_give(&budget, 62u << 20);
+	assert_int_equal(budget.bytes, 0);
+	alone_init_bounded(&a, &budget);
+	alone_send_fast(&a, 1, 40);
+	assert_int_equal(alone_stats(&a).memory, most);
+	for (int i = 0; i < 4000; i++) {
+		alone_send(&a, 1);
+		a.now.ns += MS;
+		(void)fec_recovery_due_session(a.r, a.now, 0);
+	}
+	assert_int_equal(most - alone_stats(&a).memory, 768u << 10);
+	fec_recovery_free(a.r);
+	assert_int_equal(budget.bytes, 0);
+}
+
+/* Who has enough does not take it from those that have nothing, his own next session included. */
+static void
+growth_that_is_refused_leaves_a_new_session_what_it_needs(void **state)
+{
+	(void)state;
+	static const uint32_t budgets[] = {2u << 20, 4u << 20};
+	for (int is_armed = 0; is_armed <= 1; is_armed++) {
+		struct fec_budget budget = {.bytes_max = budgets[is_armed]};
+		struct alone a;
+		alone_init_bounded(&a, &budget);
+		alone_send_fast(&a, 1, 1);
+		if (is_armed) {
+			struct wire_ext_feedback f = {.highest = (uint32_t)a.counter - 1,
+				.received = 180,
+				.lost = 10,
+				.runs = 10};
+			assert_true(alone_feedback(&a, &f));
+		}
+		alone_send_fast(&a, 1, 40);
+		struct fec_recovery_stats before = alone_stats(&a);
+		assert_int_equal(before.memory_refusals, 1); /* not asked for with every job */
+		assert_in_range(before.memory, 256u << 10,
+			is_armed ? budget.bytes_max / 4 * 3 : budget.bytes_max / 4);
+		alone_send_fast(&a, 2, 1);
+		assert_in_range(alone_stats(&a).memory - before.memory, 64u << 10, 2u << 20);
+		fec_recovery_free(a.r);
+		assert_int_equal(budget.bytes, 0);
+	}
+}
+
 static void
 what_a_peer_asks_for_is_bounded(void **state)
 {
@@ -879,6 +991,9 @@ main(void)
 		cmocka_unit_test(a_repair_does_not_leave_with_all_that_it_covers),
 		cmocka_unit_test(a_spent_budget_leaves_a_peer_unprotected_and_says_so),
 		cmocka_unit_test(a_calm_peer_without_memory_gets_some_when_it_is_armed),
+		cmocka_unit_test(
+			a_calm_encoder_grows_to_its_bound_while_many_leave_and_shrinks_again),
+		cmocka_unit_test(growth_that_is_refused_leaves_a_new_session_what_it_needs),
 		cmocka_unit_test(what_a_peer_asks_for_is_bounded),
 		cmocka_unit_test(what_a_peer_asks_for_before_it_was_sent_is_no_answer),
 		cmocka_unit_test(words_about_what_is_no_source_are_bounded_as_answers_are),
