@@ -44,6 +44,7 @@ fec_recovery_new(const struct fec_recovery_config *c, struct fec_recovery **out)
 	r->answers = ANSWERS_SAVED_MIN;
 	r->answer_bytes = ANSWERS_SAVED_MIN * c->packet_max;
 	r->sent_at = (struct mono){INT64_MIN / 2};
+	r->allowance = CALM_BURST;
 	for (int i = 0; i < FEC_SESSIONS; i++) {
 		r->sessions[i].repeat_at = MONO_NEVER;
 	}
@@ -172,9 +173,18 @@ fec_recovery_is_armed(const struct fec_recovery *r)
 	return r->controller.is_armed;
 }
 
-bool
-fec_recovery_wants_sources(const struct fec_recovery *r)
+static void
+refill_allowance(struct fec_recovery *r, struct mono now)
 {
+	r->allowance += (double)mono_diff_ns(now, r->allowed_at) * (CALM_RATE / 1e9);
+	r->allowance = r->allowance < CALM_BURST ? r->allowance : CALM_BURST;
+	r->allowed_at = now;
+}
+
+bool
+fec_recovery_wants_sources(struct fec_recovery *r, struct mono now)
+{
+	refill_allowance(r, now);
 	return r->controller.is_armed || r->allowance > 0;
 }
 
@@ -186,9 +196,8 @@ fec_recovery_leave_trail(
 	fec_trail_add(&s->trail, now, first, (uint32_t)n, grain > GRAIN_NS ? grain : GRAIN_NS,
 		mono_diff_ns(now, r->sent_at) >= PAUSE_NS);
 	r->sent_at = now;
-	r->allowance += (double)mono_diff_ns(now, r->allowed_at) * (CALM_RATE / 1e9);
-	r->allowed_at = now;
-	r->allowance = (r->allowance < CALM_BURST ? r->allowance : CALM_BURST) - (double)n;
+	refill_allowance(r, now);
+	r->allowance -= (double)n;
 	r->allowance = r->allowance > -CALM_DEBT ? r->allowance : -CALM_DEBT;
 }
 

@@ -47,7 +47,7 @@ void fec_recovery_forget(struct fec_recovery *r, uint64_t session);
 bool fec_recovery_is_armed(const struct fec_recovery *r);
 /* Must sources be given one by one? When armed, and for a flow so slow that it costs nothing, which
  * is remembered in case of a first loss. When not, fec_recovery_sent_run() is enough. */
-bool fec_recovery_wants_sources(const struct fec_recovery *r);
+bool fec_recovery_wants_sources(struct fec_recovery *r, struct mono now);
 /* n packets left unprotected, with consecutive counters. */
 void fec_recovery_sent_run(struct fec_recovery *r, struct mono now, uint64_t session,
 	uint64_t first, size_t n, size_t bytes);

@@ -44,7 +44,7 @@ show_sources(struct fec_recovery *r, const struct egress_job *j, const struct eg
 {
 	uint64_t id = wg_session_id(s->session);
 	const struct gso_seg *segs = j->segs + s->first;
-	if (fec_recovery_wants_sources(r)) {
+	if (fec_recovery_wants_sources(r, now)) {
 		for (size_t k = 0; k < s->n; k++) {
 			fec_recovery_source(r, now, id, s->counter + k,
 				j->buf + segs[k].off + GSO_HEADROOM, segs[k].len);

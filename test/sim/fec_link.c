@@ -315,7 +315,7 @@ fec_link_send(struct fec_link *l, unsigned end, uint32_t len, enum fec_link_kind
 	note_armed(l, end);
 	if (l->is_off) {
 		/* Nobody remembers it. */
-	} else if (fec_recovery_wants_sources(e->recovery)) {
+	} else if (fec_recovery_wants_sources(e->recovery, now)) {
 		fec_recovery_source(
 			e->recovery, now, e->session, counter, packet + FEC_LINK_HEADER, len);
 	} else {

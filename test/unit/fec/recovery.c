@@ -648,6 +648,33 @@ alone_init_bounded(struct alone *a, struct fec_budget *budget)
 	fec_recovery_set_path(a->r, a->now, 10 * MS, 0);
 }
 
+/* The packet that begins a flow is the dearest one to lose. */
+static void
+the_first_packet_of_all_and_the_first_after_a_fast_flow_are_remembered(void **state)
+{
+	(void)state;
+	struct alone a;
+	alone_init(&a, &automatic);
+	assert_true(fec_recovery_wants_sources(a.r, a.now));
+	for (int i = 0; i < 1000; i++) {
+		a.now.ns += MS;
+		fec_recovery_sent_run(a.r, a.now, 1, a.counter, 100, 100 * 1000);
+		a.counter += 100;
+	}
+	a.now.ns += MS;
+	assert_false(fec_recovery_wants_sources(a.r, a.now));
+	a.now.ns += 500 * MS;
+	assert_true(fec_recovery_wants_sources(a.r, a.now));
+	/* A pause saves up no more than a burst. */
+	a.now.ns += 3600 * S;
+	assert_true(fec_recovery_wants_sources(a.r, a.now));
+	fec_recovery_sent_run(a.r, a.now, 1, a.counter, 2047, 2047 * 1000);
+	assert_true(fec_recovery_wants_sources(a.r, a.now));
+	fec_recovery_sent_run(a.r, a.now, 1, a.counter + 2047, 1, 1000);
+	assert_false(fec_recovery_wants_sources(a.r, a.now));
+	fec_recovery_free(a.r);
+}
+
 static void
 a_calm_encoder_grows_to_its_bound_while_many_leave_and_shrinks_again(void **state)
 {
@@ -991,6 +1018,8 @@ main(void)
 		cmocka_unit_test(a_repair_does_not_leave_with_all_that_it_covers),
 		cmocka_unit_test(a_spent_budget_leaves_a_peer_unprotected_and_says_so),
 		cmocka_unit_test(a_calm_peer_without_memory_gets_some_when_it_is_armed),
+		cmocka_unit_test(
+			the_first_packet_of_all_and_the_first_after_a_fast_flow_are_remembered),
 		cmocka_unit_test(
 			a_calm_encoder_grows_to_its_bound_while_many_leave_and_shrinks_again),
 		cmocka_unit_test(growth_that_is_refused_leaves_a_new_session_what_it_needs),
