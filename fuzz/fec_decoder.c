@@ -140,7 +140,8 @@ repair(struct target *t, struct reader *r, bool is_true)
 	uint64_t own = t->next++;
 	if (is_true) {
 		uint8_t how = reader_u8(r);
-		len = fec_encoder_ahead(t->e, (enum wire_ext_class)(how % 2), 1 + how / 2u, 0,
+		unsigned skip = how % 5 ? 0 : (unsigned)(own % 64);
+		len = fec_encoder_ahead(t->e, (enum wire_ext_class)(how % 2), 1 + how / 2u, skip,
 			(enum wire_ext_repair_why)(how % 3),
 			&(struct fec_place){own, bytes, sizeof(bytes)});
 		/* Some are spoilt a little. */

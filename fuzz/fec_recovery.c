@@ -19,6 +19,8 @@
 /* Answers saved up, and repairs ahead of three sessions. */
 #define FRAMES_MAX 6000
 #define SESSIONS 5
+/* Half of the inputs have it: some of what is asked for is refused. */
+#define BUDGET (UINT64_C(2) << 20)
 
 enum operation {
 	SOURCES,
@@ -250,17 +252,21 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct target *t = calloc(1, sizeof(*t));
 	weft_assert(t);
 	t->now = (struct mono){WEFT_NS_PER_S};
+	struct fec_budget budget = {.bytes_max = BUDGET};
 	struct fec_recovery_config c = {.policy = {.mode = FEC_MODE_AUTO},
 		.packet_max = PACKET_MAX,
-		.frame_max = FRAME_MAX};
+		.frame_max = FRAME_MAX,
+		.budget = size % 2 ? &budget : NULL};
 	weft_assert(!fec_recovery_new(&c, &t->r));
 	struct reader r;
 	reader_init(&r, data, size);
 	for (int i = 0; i < OPERATIONS_MAX && reader_left(&r) > 0; i++) {
 		operate(t, (enum operation)(reader_u8(&r) % OPERATIONS), &r);
+		weft_assert(budget.bytes <= BUDGET);
 	}
 	finish(t);
 	fec_recovery_free(t->r);
+	weft_assert(budget.bytes == 0);
 	free(t);
 	return 0;
 }

@@ -550,6 +550,44 @@ a_repair_does_not_leave_with_all_that_it_covers(void **state)
 	fec_recovery_free(a.r);
 }
 
+/* Frames from the schedule to the wire: their counters tell what they are over. */
+static void
+repairs_of_a_wide_batch_name_all_of_its_packets(void **state)
+{
+	(void)state;
+	static const struct fec_policy fixed = {.mode = FEC_MODE_FIXED, .percent = 10};
+	struct alone a;
+	alone_init(&a, &fixed);
+	alone_send(&a, 192);
+	a.now.ns += 2 * MS; /* the first source may have been that of a sparse flow */
+	assert_in_range(alone_take(&a), 19, 21);
+	for (int batch = 0; batch < 20; batch++) {
+		unsigned covered[192] = {0};
+		uint64_t first = a.counter;
+		alone_send(&a, 192);
+		a.now.ns += MS;
+		size_t n = fec_recovery_frames_due(a.r, a.now, 1);
+		assert_in_range(n, 18, 21);
+		for (; n > 0; n--) {
+			struct wire_ext_repair r;
+			uint64_t own = a.counter++;
+			size_t len =
+				fec_recovery_frame(a.r, a.now, 1, own, a.frame, sizeof(a.frame));
+			assert_true(wire_ext_repair_decode(a.frame, len, &r));
+			for (unsigned i = 0; i < r.span; i++) {
+				uint64_t counter = own - r.back + i;
+				if (counter >= first && r.sources[i / 8] >> (i % 8) & 1) {
+					covered[counter - first]++;
+				}
+			}
+		}
+		for (unsigned i = 0; i < 192; i++) {
+			assert_in_range(covered[i], 3, 21);
+		}
+	}
+	fec_recovery_free(a.r);
+}
+
 /* Half of what there is for peers without loss, a calm encoder takes; then it is spent. */
 static void
 a_spent_budget_leaves_a_peer_unprotected_and_says_so(void **state)
@@ -1016,6 +1054,7 @@ main(void)
 		cmocka_unit_test(small_packets_get_small_repairs),
 		cmocka_unit_test(fixed_sends_its_share_from_the_first_packet),
 		cmocka_unit_test(a_repair_does_not_leave_with_all_that_it_covers),
+		cmocka_unit_test(repairs_of_a_wide_batch_name_all_of_its_packets),
 		cmocka_unit_test(a_spent_budget_leaves_a_peer_unprotected_and_says_so),
 		cmocka_unit_test(a_calm_peer_without_memory_gets_some_when_it_is_armed),
 		cmocka_unit_test(

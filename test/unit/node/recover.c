@@ -328,7 +328,6 @@ set_policy(struct pair *p, unsigned i, const struct ally_policy *policy, struct 
 	}
 }
 
-/* Both ends learn of it, whoever began the session: the next one has it. */
 /* What node 1 counts of n packets of one batch and, when it has emptied its socket, of one more
  * that is behind another that never came, of which the kernel counts a drop. */
 static struct fec_recovery_stats
@@ -376,6 +375,7 @@ recover_tells_a_full_socket_from_a_loss_of_the_path(void **state)
 	assert_int_equal(wrong.rx.overflowed, 0);
 }
 
+/* Both ends learn of it, whoever began the session: the next one has it. */
 static void
 recover_follows_policies_that_change_in_a_session(void **state)
 {
