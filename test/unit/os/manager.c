@@ -122,8 +122,8 @@ reload_is_told_with_the_time(void **state)
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	take(fd, text, sizeof(text));
 	assert_int_equal(sscanf(text, "RELOADING=1\nMONOTONIC_USEC=%" SCNd64, &us), 1);
-	assert_in_range(us, before.tv_sec * 1000000 + before.tv_nsec / 1000,
-		after.tv_sec * 1000000 + after.tv_nsec / 1000);
+	assert_in_range(us, (int64_t)before.tv_sec * 1000000 + before.tv_nsec / 1000,
+		(int64_t)after.tv_sec * 1000000 + after.tv_nsec / 1000);
 	close(fd);
 }
 
