@@ -340,6 +340,11 @@ os_netns_close(struct os_netns *n)
 	if (!n) {
 		return;
 	}
+	if (n->socket >= 0) {
+		/* A forked child may have the socket, too, and a program that has dropped its
+		 * privileges may not kill the holder: it ends by itself. */
+		(void)shutdown(n->socket, SHUT_RDWR);
+	}
 	os_fd_close(&n->socket);
 	if (n->holder > 0) {
 		reap(n->holder);

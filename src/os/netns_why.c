@@ -224,7 +224,10 @@ explain_powerless(const struct os_netns_facts *f, enum os_netns_stage stage, int
 		stage == OS_NETNS_STAGE_MAP ? "writing its uid_map and gid_map"
 					    : "setting up its loopback interface",
 		os_error_text(errnum, text, sizeof(text)),
-		errnum == ENOENT ? "is /proc mounted?" : "a security module forbids it", f->label);
+		errnum == ENOENT  ? "is /proc mounted?"
+		: errnum == EROFS ? "/proc must be mounted to be written to"
+				  : "a security module forbids it",
+		f->label);
 	return os_error(errnum);
 }
 

@@ -309,6 +309,32 @@ count_child(int sig)
 	children++;
 }
 
+/* The holder stays root's, and a child of the program has the other end of its socket, too. */
+static int
+close_as_who_may_not_kill(void)
+{
+	struct os_netns *n;
+	struct os_netns_fault why;
+	int ends[2];
+	char c;
+	CHECK(os_netns_open(&n, &why) == WEFT_OK && pipe(ends) == 0);
+	if (fork_bare() == 0) {
+		close(ends[1]);
+		_exit(read(ends[0], &c, 1) != 0); /* until we end */
+	}
+	CHECK(nobody_become() == 0);
+	CHECK(kill(os_netns_holder(n), 0) < 0 && errno == EPERM);
+	os_netns_close(n);
+	return 0;
+}
+
+static void
+holder_ends_without_being_killed(void **state)
+{
+	(void)state;
+	in_child(close_as_who_may_not_kill);
+}
+
 static void
 program_neither_waits_for_the_holder_nor_hears_of_its_end(void **state)
 {
@@ -805,6 +831,7 @@ each_refusal_names_its_setting_and_the_way_out(void **state)
 		{&plain, OS_NETNS_STAGE_CLONE_USER, EAGAIN, WEFT_ENOMEM, "RLIMIT_NPROC",
 			"pids.max"},
 		{&plain, OS_NETNS_STAGE_MAP, ENOENT, WEFT_ENOENT, "uid_map", "/proc"},
+		{&plain, OS_NETNS_STAGE_MAP, EROFS, WEFT_EPERM, "uid_map", "/proc must be"},
 		{&plain, OS_NETNS_STAGE_MAP, EPERM, WEFT_EPERM, "uid_map", "security module"},
 	};
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(cases); i++) {
@@ -828,6 +855,7 @@ main(void)
 		cmocka_unit_test(nobody_gets_a_namespace_and_stays_nobody_in_it),
 		cmocka_unit_test(tun_in_a_namespace_is_driven_from_outside_by_nobody),
 		cmocka_unit_test(killed_holder_is_told_and_descriptors_live_on),
+		cmocka_unit_test(holder_ends_without_being_killed),
 		cmocka_unit_test(program_neither_waits_for_the_holder_nor_hears_of_its_end),
 		cmocka_unit_test(signals_to_the_whole_group_leave_the_holder_alone),
 		cmocka_unit_test(killed_program_leaves_no_holder),
