@@ -84,7 +84,10 @@ open_interface(struct node_device *d, const struct node_config *c, unsigned queu
 		.log = c->log};
 	if (!has_other_way || !c->no_tun) {
 		enum weft_err e = os_tun_open_in(&d->tun, &tc);
-		if (!has_other_way || (e != WEFT_EPERM && e != WEFT_ENOENT)) {
+		/* Containers hide the device in many ways: no file, no rights, /dev/null in its
+		 * place. */
+		bool is_hidden = e && e != WEFT_ENOMEM && e != WEFT_ECLOSED && e != WEFT_ETIMEDOUT;
+		if (!has_other_way || !is_hidden) {
 			if (has_other_way && e) { /* which was quiet so far */
 				log_error(c->log, "%s: cannot create the interface: %s", c->name,
 					weft_err_text(e));

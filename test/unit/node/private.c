@@ -13,9 +13,11 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -467,6 +469,30 @@ nobodys_node_finds_its_way_by_itself(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* As containers hide a device: in its place is one that can be opened and is no TUN. */
+static void
+device_that_is_no_tun_is_done_without(void **state)
+{
+	(void)state;
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+			mount("/dev/null", "/dev/net/tun", NULL, MS_BIND, NULL)) {
+			_exit(2);
+		}
+		struct lab l;
+		open_lab(&l, &kinds[0]);
+		bool has_veth = node_device_of(l.s[0].node)->veth != NULL;
+		transfer_udp(&l, AF_INET, 0);
+		close_lab(&l);
+		_exit(!has_veth);
+	}
+	int status;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int
 main(void)
 {
@@ -475,6 +501,7 @@ main(void)
 		cmocka_unit_test(default_route_in_a_private_namespace_touches_nothing_outside),
 		cmocka_unit_test(packets_that_found_the_queue_full_are_counted),
 		cmocka_unit_test(nobodys_node_finds_its_way_by_itself),
+		cmocka_unit_test(device_that_is_no_tun_is_done_without),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
