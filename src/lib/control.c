@@ -15,6 +15,7 @@
 #define INTERFACE_NAME "weft0" /* it is alone in its namespace */
 #define THREAD_NAME "weft"
 #define WATCHES_MAX (KEEPER_WATCHES_MAX + 8)
+#define TEXT_MAX 400
 
 static void
 on_post(void *ctx, uint32_t events)
@@ -64,6 +65,15 @@ run(void *arg)
 	}
 }
 
+/* os_errno 0: text names no limit yet. */
+static enum weft_err
+refuse(struct weft_detail *why, enum weft_err e, int os_errno, const char *text)
+{
+	bool is_used_up = e == WEFT_ENOMEM && os_errno == 0;
+	return detail_set(why, e, os_errno, "%s%s", text,
+		is_used_up ? " (of descriptors, ulimit -n allows more)" : "");
+}
+
 static enum weft_err
 start_keeper(struct weft_node *n, struct weft_detail *why)
 {
@@ -87,10 +97,10 @@ start_keeper(struct weft_node *n, struct weft_detail *why)
 	n->is_gone = false;
 	e = keeper_new(&c, n->loop, &n->keeper);
 	if (e) {
-		char text[400];
+		char text[TEXT_MAX];
 		conf_free(conf);
 		lib_log_last(n, weft_err_text(e), text, sizeof(text));
-		return detail_set(why, e, 0, "%s", text);
+		return refuse(why, e, 0, text);
 	}
 	n->inner = keeper_node(n->keeper);
 	return WEFT_OK;
@@ -101,16 +111,16 @@ start_loop(struct weft_node *n, struct weft_detail *why)
 {
 	enum weft_err e = os_wake_init(&n->post);
 	if (e) {
-		return detail_set(why, e, 0, "no descriptor is left: %s", weft_err_text(e));
+		return refuse(why, e, 0, weft_err_text(e));
 	}
 	e = os_loop_new(WATCHES_MAX, &n->loop);
 	if (e) {
-		detail_set(why, e, 0, "no descriptor is left: %s", weft_err_text(e));
+		refuse(why, e, 0, weft_err_text(e));
 		goto undo_post;
 	}
 	e = os_loop_add(n->loop, n->post.fd, OS_READABLE, on_post, n);
 	if (e) {
-		detail_set(why, e, 0, "%s", weft_err_text(e));
+		refuse(why, e, 0, weft_err_text(e));
 		goto undo_loop;
 	}
 	return WEFT_OK;
@@ -128,7 +138,7 @@ control_start(struct weft_node *n, struct weft_detail *why)
 	struct os_netns_fault fault;
 	enum weft_err e = os_netns_open(&n->netns, &fault);
 	if (e) {
-		return detail_set(why, e, fault.errnum, "%s", fault.text);
+		return refuse(why, e, fault.errnum, fault.text);
 	}
 	e = start_loop(n, why);
 	if (e) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/target.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/detail.h"
@@ -27,6 +28,21 @@ target_network(const char *network, const char *kind, struct network *out, struc
 	return WEFT_OK;
 }
 
+/* What accept(2) tells of IPv4 on a socket for both families (RFC 4291, section 2.5.5.2) is IPv4.
+ */
+static void
+unmap(struct target *t)
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct ip_addr a, v4 = {.family = IP_FAMILY_V4};
+	char text[IP_ADDR_TEXT_MAX];
+	if (ip_addr_parse(t->host, strlen(t->host), &a) == WEFT_OK && a.family == IP_FAMILY_V6 &&
+		memcmp(a.b, mapped, sizeof(mapped)) == 0) {
+		memcpy(v4.b, a.b + sizeof(mapped), 4);
+		snprintf(t->host, sizeof(t->host), "%s", ip_addr_format(&v4, text));
+	}
+}
+
 enum weft_err
 target_parse(const char *address, bool is_udp, struct target *out, struct weft_detail *why)
 {
@@ -50,6 +66,7 @@ target_parse(const char *address, bool is_udp, struct target *out, struct weft_d
 	}
 	memcpy(out->host, host, len);
 	out->host[len] = 0;
+	unmap(out);
 	return WEFT_OK;
 }
 

@@ -65,6 +65,8 @@ dial_tells_apart_what_can_go_wrong(void **state)
 	} cases[] = {
 		{"tcp", WORLD_B4 ":1", WEFT_EREFUSED},
 		{"tcp6", "[" WORLD_B6 "]:1", WEFT_EREFUSED},
+		{"tcp", "[::ffff:" WORLD_B4 "]:1", WEFT_EREFUSED},
+		{"tcp6", "[::ffff:" WORLD_B4 "]:1", WEFT_ENOENT},
 		{"tcp", "10.99.0.1:80", WEFT_EUNREACH},
 		{"tcp", "10.77.0.77:80", WEFT_EUNREACH},
 		{"udp", "10.99.0.1:80", WEFT_EUNREACH},
