@@ -35,7 +35,7 @@ turn(void *ctx, struct mono until)
 }
 
 static int
-clean(const char *name)
+clean(const char *name, const char *file)
 {
 	char control[CTL_PATH_MAX], uapi[CTL_PATH_MAX];
 	struct os_loop *loop;
@@ -50,7 +50,7 @@ clean(const char *name)
 	const struct quick_host host = {.loop = loop,
 		.log = &log,
 		.name = name,
-		.path = "",
+		.path = file,
 		.sockets = {control, uapi},
 		.turn = turn,
 		.ctx = loop,
@@ -90,7 +90,8 @@ down_main(int argc, char **argv)
 		e = ctl_client_stop(path, mono_add_ns(os_clock_mono(), STOP_NS));
 	}
 	if (e == WEFT_ENOENT) {
-		return clean(o.name);
+		options_look(o.what, o.path);
+		return clean(o.name, o.path);
 	}
 	if (e) {
 		return cli_fail("cannot stop %s: %s%s", o.name, weft_err_text(e),

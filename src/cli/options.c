@@ -210,21 +210,29 @@ options_is_path(const char *what)
 	return strchr(what, '/') || ends_in_conf(what);
 }
 
-/* A path is a file; a bare name is looked for in the standard folders. */
-int
-options_find(const char *what, char path[OPTIONS_PATH_MAX])
+bool
+options_look(const char *what, char path[OPTIONS_PATH_MAX])
 {
 	if (options_is_path(what)) {
 		snprintf(path, OPTIONS_PATH_MAX, "%s", what);
-		return CLI_OK;
+		return true;
 	}
 	for (size_t i = 0; i < WEFT_ARRAY_LEN(folders); i++) {
 		snprintf(path, OPTIONS_PATH_MAX, "%s/%s%s", folders[i], what, CONF_SUFFIX);
 		if (os_file_exists(path)) {
-			return CLI_OK;
+			return true;
 		}
 	}
 	path[0] = 0;
+	return false;
+}
+
+int
+options_find(const char *what, char path[OPTIONS_PATH_MAX])
+{
+	if (options_look(what, path)) {
+		return CLI_OK;
+	}
 	return cli_fail("there is no %s%s in %s or %s%s", what, CONF_SUFFIX, folders[0], folders[1],
 		os_process_is_root() ? "" : " that you may see; try as root");
 }

@@ -23,7 +23,9 @@ int options_parse(struct options *o, const char *command, const char *help, int 
 /* Finds the file of `what` and reads it. Without is_needed a bare name is no file but the
  * interface's name, and conf stays NULL. Prints what is wrong. */
 int options_load(struct options *o, const char *command, bool is_needed);
-/* The file of FILE or NAME. Each prints what is wrong and returns an exit status. */
+/* The file of FILE or NAME; false, and an empty path: there is none. */
+bool options_look(const char *what, char path[OPTIONS_PATH_MAX]);
+/* The same. Each prints what is wrong and returns an exit status. */
 int options_find(const char *what, char path[OPTIONS_PATH_MAX]);
 /* *out is freed by conf_free(); left alone on failure. */
 int options_read(const char *path, struct conf **out);

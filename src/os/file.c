@@ -75,14 +75,20 @@ os_file_read(const char *path, size_t max, char **out, size_t *len)
 	return err;
 }
 
+static void
+folder_of(const char *path, char *out, size_t cap)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) : 0;
+	snprintf(out, cap, "%.*s", (int)(n ? n : 1), slash ? (n ? path : "/") : ".");
+}
+
 /* The name must outlive a power cut too. */
 static void
 sync_folder_of(const char *path)
 {
 	char folder[PATH_MAX];
-	const char *slash = strrchr(path, '/');
-	size_t n = slash ? (size_t)(slash - path) : 0;
-	snprintf(folder, sizeof(folder), "%.*s", (int)(n ? n : 1), slash ? (n ? path : "/") : ".");
+	folder_of(path, folder, sizeof(folder));
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0) {
 		(void)fsync(fd); /* some file systems cannot; the content is safe already */
@@ -90,12 +96,16 @@ sync_folder_of(const char *path)
 	}
 }
 
+/* Of names that hold content until it is whole: PATH.weft-XXXXXX. */
+#define TEMP_MARK ".weft-"
+#define TEMP_LETTERS 6
+
 static enum weft_err
 write_file(const char *path, const void *data, size_t len, unsigned mode, const struct stat *was,
 	bool is_synced)
 {
 	char temp[PATH_MAX];
-	int n = snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
+	int n = snprintf(temp, sizeof(temp), "%s" TEMP_MARK "XXXXXX", path);
 	if (n < 0 || (size_t)n >= sizeof(temp)) {
 		return WEFT_EMSGSIZE;
 	}
@@ -145,17 +155,31 @@ os_file_write_unsynced(const char *path, const void *data, size_t len, unsigned 
 	return write_file(path, data, len, mode, NULL, false);
 }
 
+#define COPY_MAX (16u << 20)
+
+/* The new content with empty lines over the end of the old one, in one call, then cut: at no time
+ * is there half a file. */
 static enum weft_err
 write_in_place(const char *path, const void *data, size_t len)
 {
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY);
+	struct stat st;
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0) {
 		return os_error(errno);
 	}
-	enum weft_err err = os_fd_write_all(fd, data, len, MONO_NEVER);
-	if (!err && fsync(fd)) {
+	size_t old = fstat(fd, &st) == 0 && st.st_size <= COPY_MAX ? (size_t)st.st_size : 0;
+	size_t padded = old > len ? old : len;
+	char *text = malloc(padded + 1);
+	enum weft_err err = text ? WEFT_OK : WEFT_ENOMEM;
+	if (!err) {
+		memcpy(text, data, len);
+		memset(text + len, '\n', padded - len);
+		err = os_fd_write_all(fd, text, padded, MONO_NEVER);
+	}
+	if (!err && (ftruncate(fd, (off_t)len) || fsync(fd))) {
 		err = os_error(errno);
 	}
+	free(text);
 	os_fd_close(&fd);
 	return err;
 }
@@ -177,8 +201,6 @@ os_file_write_over(const char *path, const void *data, size_t len, unsigned mode
 			      : os_file_write(path, data, len, mode);
 }
 
-#define COPY_MAX (16u << 20)
-
 enum weft_err
 os_file_link(const char *path, const char *name)
 {
@@ -197,6 +219,14 @@ os_file_link(const char *path, const char *name)
 		free(text);
 	}
 	return err;
+}
+
+bool
+os_file_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+	return lstat(a, &x) == 0 && lstat(b, &y) == 0 && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino;
 }
 
 enum weft_err
@@ -354,6 +384,38 @@ os_file_list(const char *folder, void (*each)(void *ctx, const char *name), void
 	}
 	closedir(d);
 	return WEFT_OK;
+}
+
+struct sweep {
+	const char *path, *base;
+	bool is_done;
+};
+
+static void
+sweep_one(void *ctx, const char *name)
+{
+	struct sweep *s = ctx;
+	char path[PATH_MAX];
+	size_t n = strlen(s->base), mark = strlen(TEMP_MARK);
+	if (strncmp(name, s->base, n) != 0 || strncmp(name + n, TEMP_MARK, mark) != 0 ||
+		strlen(name + n + mark) != TEMP_LETTERS) {
+		return;
+	}
+	int len = snprintf(path, sizeof(path), "%s%s", s->path, name + n);
+	if (len > 0 && (size_t)len < sizeof(path) && unlink(path) == 0) {
+		s->is_done = true;
+	}
+}
+
+bool
+os_file_sweep(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	struct sweep s = {.path = path, .base = slash ? slash + 1 : path};
+	folder_of(path, folder, sizeof(folder));
+	enum weft_err e = s.base[0] ? os_file_list(folder, sweep_one, &s) : WEFT_OK;
+	return !e && s.is_done;
 }
 
 /* Is the file that was opened still the one at path? Else its holder has just removed it. */

@@ -35,6 +35,9 @@ WEFT_MUST_CHECK enum weft_err os_file_real(const char *path, char *out, size_t c
 /* As os_file_write(), with the owner and permissions of the file that stands there; 0600 and ours
  * where there is none. */
 WEFT_MUST_CHECK enum weft_err os_file_rewrite(const char *path, const void *data, size_t len);
+/* Removes what writes to path, whose processes were killed, have left beside it; true: there was
+ * something. Nobody may be writing it. */
+bool os_file_sweep(const char *path);
 bool os_file_exists(const char *path);
 /* As os_file_write(); where a file stands that cannot be replaced, since it is a mount of its own,
  * its content is. */
@@ -43,6 +46,8 @@ WEFT_MUST_CHECK enum weft_err os_file_write_over(
 /* A second name for a file, or for a symbolic link itself; of one that is a mount of its own, a
  * copy of its content. WEFT_EEXIST. */
 WEFT_MUST_CHECK enum weft_err os_file_link(const char *path, const char *name);
+/* Two names of one file, or of one symbolic link? */
+bool os_file_is_same(const char *a, const char *b);
 /* from takes the place of to, in which from may be only a copy, as of os_file_link(). */
 WEFT_MUST_CHECK enum weft_err os_file_move(const char *from, const char *to);
 /* May others than its owner and group read it? */

@@ -13,10 +13,12 @@
 #include "os/unixsock.h"
 #include "quick/firewall.h"
 #include "quick/hook.h"
+#include "quick/save.h"
 #include "wire/conf.h"
 
 #define RUN_DIR "/run/weft"
 #define FIX_MAX 320
+#define PATH_BYTES 4096
 
 /* What a process holds goes a moment after its end. */
 #define DYING_TRIES 30
@@ -69,6 +71,15 @@ clean_sockets(const struct quick_host *h)
 	return is_done;
 }
 
+/* SaveConfig may have been killed in the middle. */
+static bool
+clean_file(const struct quick_host *h)
+{
+	char path[PATH_BYTES];
+	return h->path && h->path[0] && os_file_real(h->path, path, sizeof(path)) == WEFT_OK &&
+	       save_clean(path);
+}
+
 /* Nothing of it is ours: we hold the lock. True: there was something. */
 static bool
 clean(struct around *a)
@@ -78,9 +89,11 @@ clean(struct around *a)
 	if (has_left) {
 		left_clean(a->left_path, !firewall_unset(&a->host), a->host.log);
 	}
+	has_left |= os_file_sweep(a->left_path);
 	bool has_dns = dns_clean(&a->host);
 	bool has_sockets = clean_sockets(&a->host);
-	return has_left || has_dns || has_sockets;
+	bool has_file = clean_file(&a->host);
+	return has_left || has_dns || has_sockets || has_file;
 }
 
 /* Hooks must not run for nothing. Without the right to look, the start itself fails. */

@@ -295,6 +295,23 @@ file_restore(const struct file *f, const char *name)
 	return e;
 }
 
+/* Of a start that was killed before it had written its own: a second name, or a copy. */
+static bool
+drop_second_name(void)
+{
+	char *a, *b;
+	size_t a_len, b_len;
+	bool is_same = os_file_is_same(RESOLV_CONF, RESOLV_BEFORE);
+	if (!is_same && os_file_read(RESOLV_BEFORE, FILE_MAX, &b, &b_len) == WEFT_OK) {
+		if (os_file_read(RESOLV_CONF, FILE_MAX, &a, &a_len) == WEFT_OK) {
+			is_same = a_len == b_len && memcmp(a, b, a_len) == 0;
+			free(a);
+		}
+		free(b);
+	}
+	return is_same && os_file_remove(RESOLV_BEFORE) == WEFT_OK;
+}
+
 /* must: it was set by us, so it is worth a word when it is not there. True: taken back. */
 static bool
 file_unset(const struct quick_host *h, bool must)
@@ -303,12 +320,17 @@ file_unset(const struct quick_host *h, bool must)
 	bool is_done = false;
 	int fd = -1;
 	enum weft_err e = lock_file(&fd);
-	e = e ? e : read_file(&f);
+	if (!e) {
+		is_done = os_file_sweep(RESOLV_CONF);
+		is_done |= os_file_sweep(RESOLV_BEFORE);
+		is_done |= drop_second_name();
+		e = read_file(&f);
+	}
 	if (e) {
 		log_warn(h->log, "DNS: cannot read " RESOLV_CONF ": %s", weft_err_text(e));
 	} else if (f.text && f.kind == RESOLV_OURS && resolv_has_device(f.text, f.len, h->name)) {
 		e = file_restore(&f, h->name);
-		is_done = !e;
+		is_done |= !e;
 		if (e) {
 			log_warn(h->log, "DNS: cannot bring back " RESOLV_CONF ": %s",
 				weft_err_text(e));
@@ -404,6 +426,7 @@ dns_clean(const struct quick_host *h)
 	size_t len;
 	bool is_done = file_unset(h, false);
 	note_path(h->name, note, sizeof(note));
+	is_done |= os_file_sweep(note);
 	if (os_file_read(note, DNS_KEY_MAX, &key, &len) == WEFT_OK) {
 		resolvconf_unset(h, key);
 		free(key);

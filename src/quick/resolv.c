@@ -39,9 +39,21 @@ begins(const char *p, size_t len, const char *with)
 	return len >= n && memcmp(p, with, n) == 0;
 }
 
+/* A file that is written in place ends with empty lines for a moment; who is killed then leaves
+ * them. */
+static size_t
+trimmed(const char *text, size_t len)
+{
+	while (len > 1 && text[len - 1] == '\n' && text[len - 2] == '\n') {
+		len--;
+	}
+	return len;
+}
+
 enum resolv_kind
 resolv_look(const char *text, size_t len)
 {
+	len = trimmed(text, len);
 	size_t head = line_len(text, len), n = strlen(MARK);
 	char digits[SUM_DIGITS + 1];
 	if (!begins(text, len, MARK)) {
@@ -88,6 +100,7 @@ resolv_edit(const char *text, size_t len, const char *name, const char *lines, b
 		HEAD_MAX + len + strlen(BLOCK) + strlen(name) + (lines ? strlen(lines) : 0) + 2;
 	char *body = malloc(cap), *out = malloc(cap + HEAD_MAX);
 	size_t used = 0;
+	len = text ? trimmed(text, len) : 0;
 	*blocks = 0;
 	if (!body || !out) {
 		free(body);

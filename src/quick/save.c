@@ -148,3 +148,12 @@ save_write(const struct conf_state *state, const char *path, uint64_t *sum, char
 	conf_text_free(old, old_len);
 	return e;
 }
+
+bool
+save_clean(const char *path)
+{
+	char other[PATH_BYTES + sizeof(SUFFIX)];
+	snprintf(other, sizeof(other), "%s" SUFFIX, path);
+	bool is_done = os_file_sweep(path);
+	return os_file_sweep(other) || is_done;
+}

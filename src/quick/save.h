@@ -3,6 +3,7 @@
 #ifndef WEFT_QUICK_SAVE_H
 #define WEFT_QUICK_SAVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,8 @@ void save_copy_fini(struct save_copy *c);
  * WEFT_EEXIST. why has cap bytes for what failed. */
 WEFT_MUST_CHECK enum weft_err save_write(
 	const struct conf_state *state, const char *path, uint64_t *sum, char *why, size_t cap);
+/* Removes what a killed process had begun to write; true: there was something. path: without
+ * symbolic links. */
+bool save_clean(const char *path);
 
 #endif

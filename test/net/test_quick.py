@@ -336,6 +336,56 @@ def test_killed_at_any_time_it_starts_again_and_down_leaves_nothing(wire):
     assert state(wire.a) == before, f"seed {seed}"
 
 
+def killed_at(q, call, nth, *words):
+    """A weft of which that call, and with it the process, fails; then all others are killed, too."""
+    p = q.ns.spawn("strace", "-f", "-o", "/run/trace", "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={nth}", binary(), *words)
+    wait_for(lambda: not p.is_running or "KILL" in read(q.ns, "/run/trace"), 10, "the call")
+    q.kill()
+    p.wait()
+    assert "+++ killed by SIGKILL +++" in read(q.ns, "/run/trace")
+
+
+@pytest.mark.parametrize("then", ["down", "up"])
+@pytest.mark.parametrize("call,nth", [("rename", 1), ("rename", 2), ("linkat", 1), ("openat", 30), ("ioctl", 4), ("sendto", 12), ("mkdir", 2)])
+def test_killed_between_two_steps_leaves_nothing_that_the_next_does_not_remove(wire, call, nth, then):
+    q = Quick(wire, STOCK, default=True)
+    before = state(wire.a)
+    killed_at(q, call, nth, "up", q.file)
+    if then == "up":
+        q.up()
+        q.down()
+    else:
+        wire.a.run(binary(), "down", q.file, check=False)
+    with contextlib.suppress(AssertionError):
+        wait_for(lambda: state(wire.a) == before, 3)
+    assert state(wire.a) == before
+
+
+@pytest.mark.parametrize("call,nth,is_written", [("rename", 1, False), ("ftruncate", 4, True)])
+def test_killed_while_it_writes_a_mounted_resolv_conf_it_brings_back_the_old_one(wire, call, nth, is_written):
+    old = RESOLV + "# long\n" * 100
+    write(wire.a, "/run/mounted", old)
+    wire.a.run("mount", "--bind", "/run/mounted", "/etc/resolv.conf")
+    q = Quick(wire, ["DNS = 10.99.0.2"])
+    before = state(wire.a)
+    killed_at(q, call, nth, "up", q.file)
+    assert ("10.99.0.2" in read(wire.a, "/etc/resolv.conf")) == is_written
+    q.down()
+    assert read(wire.a, "/run/mounted") == old and state(wire.a) == before
+
+
+def test_killed_while_it_saves_it_leaves_the_file_and_no_other(wire):
+    q = Quick(wire, ["SaveConfig = true"])
+    q.up()
+    wire.a.run("wg", "set", DEVICE, "listen-port", "51999")
+    text, before = read(wire.a, q.file), wire.a.out("ls", "/etc")
+    folder = wire.a.out("mktemp", "-d", "/etc/wg0.conf.weft-XXXXXX")  # not ours: a folder
+    write(wire.a, q.file + ".weft-abcdef", "half")
+    q.kill()
+    q.down()
+    assert read(wire.a, q.file) == text and wire.a.out("ls", "/etc").split() == sorted([*before.split(), folder.rpartition("/")[2]])
+
+
 def test_two_starts_at_once_give_one_device(wire):
     q = Quick(wire, ["PreUp = touch /run/in; until test -e /run/go; do sleep 0.05; done; echo once >>/run/notes"])
     p = wire.a.spawn(binary(), "up", q.file)

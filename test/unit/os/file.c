@@ -99,6 +99,24 @@ count_entry(void *ctx, const char *name)
 }
 
 static void
+sweep_removes_what_killed_writes_have_left_and_nothing_else(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"s.conf", "s.conf.weft-save", "s.conf.backup",
+		"s.conf.weft-abcdefg", "other.conf.weft-abcdef", "s.conf.weft-a1b2c3",
+		"s.conf.weft-XyZ789"};
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(names); i++) {
+		assert_int_equal(os_file_write(in_folder(names[i]), "x", 1, 0600), WEFT_OK);
+	}
+	assert_true(os_file_sweep(in_folder("s.conf")));
+	assert_false(os_file_sweep(in_folder("s.conf")));
+	for (size_t i = 0; i < WEFT_ARRAY_LEN(names); i++) {
+		assert_int_equal(os_file_exists(in_folder(names[i])), i < 5);
+	}
+	assert_false(os_file_sweep(in_folder("no/where")));
+}
+
+static void
 failed_write_leaves_the_old_file_and_no_other(void **state)
 {
 	(void)state;
@@ -277,6 +295,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_is_written_whole_with_its_mode),
+		cmocka_unit_test(sweep_removes_what_killed_writes_have_left_and_nothing_else),
 		cmocka_unit_test(failed_write_leaves_the_old_file_and_no_other),
 		cmocka_unit_test(mkdir_makes_parents_and_accepts_what_exists),
 		cmocka_unit_test(lock_is_held_until_the_process_ends),

@@ -68,6 +68,22 @@ resolv_sees_every_change_of_a_byte(void **state)
 }
 
 static void
+resolv_passes_over_empty_lines_of_a_write_that_was_not_cut(void **state)
+{
+	(void)state;
+	size_t n;
+	char padded[1000];
+	char *a = edit(NULL, "wg0", "nameserver 10.0.0.1\n", true, &n);
+	snprintf(padded, sizeof(padded), "%s\n\n\n", a);
+	assert_int_equal(resolv_look(padded, strlen(padded)), RESOLV_OURS);
+	char *b = edit(padded, "wg1", "nameserver 10.0.0.2\n", true, &n);
+	assert_int_equal(resolv_look(b, strlen(b)), RESOLV_OURS);
+	assert_int_equal(n, 2);
+	free(a);
+	free(b);
+}
+
+static void
 resolv_takes_other_files_for_foreign(void **state)
 {
 	(void)state;
@@ -85,6 +101,7 @@ main(void)
 		cmocka_unit_test(
 			resolv_puts_the_newest_device_first_and_takes_each_away_in_any_order),
 		cmocka_unit_test(resolv_sees_every_change_of_a_byte),
+		cmocka_unit_test(resolv_passes_over_empty_lines_of_a_write_that_was_not_cut),
 		cmocka_unit_test(resolv_takes_other_files_for_foreign),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
