@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "../os/netns.h"
+#include "base/compiler.h"
 #include "base/endian.h"
 #include "base/rng.h"
 #include "link/udp.h"
@@ -447,6 +448,85 @@ drops_are_told_by_the_next_datagram(void **state)
 	b->ops->close(b);
 }
 
+/* What the kernel tells with each message, one a call. */
+struct told_message {
+	uint32_t len, dropped; /* 0: says nothing of drops, as long as there were none */
+	bool is_behind_drop;   /* so the entry is, if there is one */
+};
+
+struct told_calls {
+	const struct told_message *next, *end;
+	int fd; /* the first asked of; the other socket has nothing */
+};
+
+static int
+recvmmsg_told(void *ctx, int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	struct told_calls *t = ctx;
+	(void)flags;
+	assert_true(n > 0);
+	t->fd = t->fd < 0 ? fd : t->fd;
+	if (fd != t->fd || t->next == t->end) {
+		errno = EAGAIN;
+		return -1;
+	}
+	struct msghdr *h = &m[0].msg_hdr;
+	((struct sockaddr *)h->msg_name)->sa_family = AF_INET;
+	m[0].msg_len = t->next->len;
+	h->msg_controllen = t->next->dropped ? CMSG_SPACE(sizeof(uint32_t)) : 0;
+	if (t->next->dropped) {
+		struct cmsghdr *c = CMSG_FIRSTHDR(h);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SO_RXQ_OVFL;
+		c->cmsg_len = CMSG_LEN(sizeof(uint32_t));
+		memcpy(CMSG_DATA(c), &t->next->dropped, sizeof(uint32_t));
+	}
+	t->next++;
+	return 1;
+}
+
+static void
+entry_behind_a_drop_is_the_first_that_is_handed_on(void **state)
+{
+	(void)state;
+	netns_fresh();
+	static const struct told_message told[] = {
+		{10, 0, false},
+		{10, 3, true},
+		{10, 3, false},
+		{0, 4, false}, /* empty: the next one is behind the gap */
+		{10, 4, true},
+		{200000, 5, false}, /* cut */
+		{10, 5, true},
+		{10, 5, false},
+		{10, 0x7fffffff, true},
+		{10, 0xfffffffe, true},
+		{10, 1, true}, /* the counter has wrapped */
+		{10, 1, false},
+	};
+	struct told_calls t = {told, told + WEFT_ARRAY_LEN(told), -1};
+	struct os_udp_calls calls = os_udp_calls_real;
+	calls.recvmmsg = recvmmsg_told;
+	calls.ctx = &t;
+	struct os_udp_config c = {0};
+	struct os_udp u;
+	struct link *l;
+	assert_int_equal(os_udp_open(&c, &silent, &u), WEFT_OK);
+	assert_int_equal(link_udp_new(&u, &calls, &silent, &l), WEFT_OK);
+	struct link_rx rx[RX_MAX];
+	size_t n;
+	while (t.next < t.end) {
+		if (l->ops->receive(l, rx, RX_MAX, &n)) {
+			continue;
+		}
+		assert_int_equal(n, 1);
+		assert_int_equal(rx[0].is_behind_drop, t.next[-1].is_behind_drop);
+	}
+	assert_int_equal(l->stats.rx_datagrams, WEFT_ARRAY_LEN(told) - 2);
+	assert_int_equal(l->stats.drops.n[DROP_LINK_RX_OVERFLOW], UINT64_C(0x100000001));
+	l->ops->close(l);
+}
+
 static void
 local_firewall_is_counted_and_spares_the_rest(void **state)
 {
@@ -565,6 +645,7 @@ main(void)
 		cmocka_unit_test(flood_of_empty_datagrams_does_not_hold_the_caller),
 		cmocka_unit_test(empty_datagrams_are_counted_and_do_not_stop_the_batch),
 		cmocka_unit_test(drops_at_a_full_socket_are_counted),
+		cmocka_unit_test(entry_behind_a_drop_is_the_first_that_is_handed_on),
 		cmocka_unit_test(drops_are_told_by_the_next_datagram),
 		cmocka_unit_test(local_firewall_is_counted_and_spares_the_rest),
 		cmocka_unit_test(datagrams_longer_than_the_path_are_fragmented),
