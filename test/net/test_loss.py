@@ -44,7 +44,8 @@ def test_at_any_loss_more_is_delivered_than_arrives(lab):
         assert f.received >= arrived - before, name
         # A burst that takes the last packets, and their probe with them, ends the flow: nothing comes that could show it.
         tail = f.sent - 1 - max(f.order)
-        assert f.received >= 0.97 * (f.sent - tail), name
+        # One just before that takes what could be asked for with it.
+        assert f.received >= (0.9 if settings in BURSTS else 0.97) * (f.sent - tail), name
         # So does, once in some thousand flows, a path that loses half of all.
         assert tail <= (100 if settings in BURSTS else 2 if "50%" in settings else 0), name
         assert "0%" in settings or arrived - before < f.sent, name
